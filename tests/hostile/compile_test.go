@@ -29,6 +29,19 @@ type compiler struct {
 // compilerOf waits until the server has started a compiler.
 func compilerOf(t *testing.T, s *server) compiler {
 	t.Helper()
+	var c compiler
+	childOf(t, s, func(pid int, args []string) bool {
+		if len(args) > 3 && args[1] == "bulkhead-compile" {
+			c = compiler{pid, args[2]}
+		}
+		return c.pid != 0
+	})
+	return c
+}
+
+// childOf waits until the server has a child process that is wanted.
+func childOf(t *testing.T, s *server, wanted func(pid int, args []string) bool) {
+	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux lists the children of a process")
 	}
@@ -38,15 +51,13 @@ func compilerOf(t *testing.T, s *server) compiler {
 			text, _ := os.ReadFile(list)
 			for _, child := range strings.Fields(string(text)) {
 				line, _ := os.ReadFile("/proc/" + child + "/cmdline")
-				args := strings.Split(string(line), "\x00")
-				if pid, err := strconv.Atoi(child); err == nil && len(args) > 3 && args[1] == "bulkhead-compile" {
-					return compiler{pid, args[2]}
+				if pid, err := strconv.Atoi(child); err == nil && wanted(pid, strings.Split(string(line), "\x00")) {
+					return
 				}
 			}
 		}
 	}
-	t.Fatal("no compiler was started")
-	return compiler{}
+	t.Fatal("the server has not started the process")
 }
 
 // waitForEnd waits until the compiler has ended.

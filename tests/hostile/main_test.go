@@ -51,7 +51,7 @@ func run(m *testing.M) int {
 
 func buildAll(dir string) error {
 	built.program, built.plugins, built.cache = filepath.Join(dir, "bulkhead"), filepath.Join(dir, "plugins"), filepath.Join(dir, "cache")
-	if out, err := goBuild(built.program, "../../cmd/bulkhead").CombinedOutput(); err != nil {
+	if out, err := goBuild(built.program, "../../cmd/bulkhead", "0").CombinedOutput(); err != nil {
 		return fmt.Errorf("build bulkhead: %w\n%s", err, out)
 	}
 	// The built program builds the plugins, so that it fills its own cache.
@@ -88,9 +88,9 @@ const secret = "the key is under the third stone"
 // leaks reports whether text contains the secret.
 func leaks(text string) bool { return strings.Contains(text, "third stone") }
 
-// goBuild builds a package without cgo, as in releases: workers of a program with cgo lack confinement layers.
-func goBuild(out, pkg string) *exec.Cmd {
+// goBuild builds a package. Releases are built with CGO_ENABLED=0, and the go command uses 1 where a C compiler is installed.
+func goBuild(out, pkg, cgo string) *exec.Cmd {
 	command := exec.Command("go", "build", "-o", out, pkg)
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	command.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
 	return command
 }

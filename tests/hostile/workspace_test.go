@@ -17,6 +17,7 @@ import (
 // workspace is the directory of a server: config, audit log, project, and files outside the project.
 type workspace struct {
 	t       testing.TB
+	program string
 	dir     string
 	project string
 	config  strings.Builder
@@ -30,7 +31,7 @@ func newWorkspace(t testing.TB) *workspace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &workspace{t: t, dir: dir, project: filepath.Join(dir, "work"), env: environment(t)}
+	w := &workspace{t: t, program: built.program, dir: dir, project: filepath.Join(dir, "work"), env: environment(t)}
 	w.writeFile("work/plain.txt", "nothing special")
 	fmt.Fprintf(&w.config, "[audit]\nfile = %q\narguments = \"full\"\non_failure = \"closed\"\n", w.path("audit.jsonl"))
 	w.addPlugin(filepath.Join(built.plugins, "echo"), "")
@@ -91,7 +92,7 @@ access = "read"
 func (w *workspace) serve() *server {
 	w.t.Helper()
 	w.writeFile("bulkhead.toml", w.config.String())
-	cmd := exec.Command(built.program, "serve", "--config", w.path("bulkhead.toml"), "--project", w.project)
+	cmd := exec.Command(w.program, "serve", "--config", w.path("bulkhead.toml"), "--project", w.project)
 	cmd.Dir, cmd.Env = w.dir, w.env
 	s := start(w.t, cmd)
 	s.checkOthers()

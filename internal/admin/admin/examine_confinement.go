@@ -12,9 +12,9 @@ var remedies = map[string]string{
 	confine.LayerNamespaces: "allow unprivileged user namespaces; without them plugin processes can find out whether files outside of their grants exist, and how large and old they are",
 	confine.LayerHandles:    "allow unprivileged user namespaces, on Linux 5.12 or later",
 	confine.LayerRoot:       "allow unprivileged user namespaces; without its own root directory a process can find out whether files outside of its grants exist, and how large and old they are",
-	confine.LayerLandlock:   "use Linux 5.13 or later with Landlock, and a program that is built with CGO_ENABLED=0",
-	confine.LayerNetwork:    "use Linux 6.7 or later, and a program that is built with CGO_ENABLED=0",
-	confine.LayerScope:      "use Linux 6.12 or later, and a program that is built with CGO_ENABLED=0",
+	confine.LayerLandlock:   "use Linux 5.13 or later with Landlock",
+	confine.LayerNetwork:    "use Linux 6.7 or later",
+	confine.LayerScope:      "use Linux 6.12 or later",
 	confine.LayerSeccomp:    "use a kernel with seccomp filters, and a container whose policy allows them",
 }
 

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,20 +14,21 @@ import (
 // error means that a layer which the system supports could not be applied; the process is then in an unknown state and
 // must exit.
 func Apply(c Config) (Report, error) {
-	a := application{Config: c}
+	a := application{Config: c, threads: openThreads()}
+	defer a.threads.close()
 	for _, d := range a.dirs() {
 		if err := checkDir(d.FD); err != nil {
 			return nil, err
 		}
 	}
 	a.layer(LayerNamespaces, inNamespaces)
-	a.layer(LayerParentDeath, dieWithParent)
+	a.layer(LayerParentDeath, a.dieWithParent)
 	a.layer(LayerOOMScore, raiseOOMScore)
 	a.layer(LayerDescriptors, a.closeInherited)
-	a.layer(LayerNoNewPrivs, setNoNewPrivs)
+	a.layer(LayerNoNewPrivs, a.setNoNewPrivs)
 	a.layer(LayerHandles, a.detachHandles)
 	a.layer(LayerRoot, a.changeRoot)
-	a.layer(LayerCapabilities, dropCapabilities)
+	a.layer(LayerCapabilities, a.dropCapabilities)
 	a.layer(LayerNoDump, func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) })
 	a.landlock()
 	a.layer(LayerLimits, func() error { return setLimits(a.Config) })
@@ -67,12 +67,12 @@ func inNamespaces() error {
 // dieWithParent sets PR_SET_PDEATHSIG again, because execve clears the setting of Prepare for a program with more rights
 // than its caller. The setting belongs to a thread and is not inherited, so it is set on all threads. If the parent has
 // ended before, this process detects EOF on its socket.
-func dieWithParent() error {
-	err := allThreads(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0)
-	if err == unix.ENOTSUP {
-		err = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
-	}
-	return err
+func (a *application) dieWithParent() error {
+	return a.threads.call(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0)
+}
+
+func (a *application) setNoNewPrivs() error {
+	return a.threads.call(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0)
 }
 
 // oomScore is the value of oom_score_adj. The kernel adds it to the share of memory, in thousandths, that the process uses,
@@ -121,28 +121,6 @@ func (a *application) closeInherited() error {
 		if err != nil && err != unix.EBADF { // EBADF: the descriptor of /proc/self/fd itself, which is closed by now
 			return fmt.Errorf("descriptor %d: %w", fd, err)
 		}
-	}
-	return nil
-}
-
-func setNoNewPrivs() error {
-	err := allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0)
-	if err == unix.ENOTSUP {
-		// Setting no_new_privs on this thread is enough for seccomp: installing a filter on all threads sets it on all of
-		// them.
-		if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
-			err = missingError(cgoReason + "; no_new_privs is set on one thread, and by seccomp on all threads")
-		}
-	}
-	return err
-}
-
-const cgoReason = "the program is linked with cgo: build it with CGO_ENABLED=0"
-
-// allThreads makes a system call on every thread. It returns ENOTSUP in a program that is linked with cgo.
-func allThreads(call, a1, a2, a3 uintptr) error {
-	if _, _, errno := syscall.AllThreadsSyscall(call, a1, a2, a3); errno != 0 {
-		return errno
 	}
 	return nil
 }

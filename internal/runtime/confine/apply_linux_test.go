@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -130,29 +129,6 @@ func TestConfinedProcessHasRaisedOOMScore(t *testing.T) {
 			t.Errorf("oom_score_adj is %s, want %d", got, oomScore)
 		}
 	})
-}
-
-// TestProgramWithCgoReportsMissingLayers uses the test binary, which go test links with cgo if possible.
-func TestProgramWithCgoReportsMissingLayers(t *testing.T) {
-	if _, _, errno := syscall.AllThreadsSyscall(syscall.SYS_GETPID, 0, 0, 0); errno == 0 {
-		t.Skip("the tests are built without cgo")
-	}
-	exe, err := os.Executable()
-	must(t, err)
-	cmd, _ := command(t, &job{Scenario: "apply"}, Options{})
-	cmd.Path = exe
-	out, err := cmd.Output()
-	must(t, err)
-	report := decode(t, out).Report
-	for _, l := range report {
-		wantMissing := slices.Contains([]string{LayerNoNewPrivs, LayerCapabilities, LayerLandlock, LayerNetwork, LayerScope}, l.Name)
-		if wantMissing && (l.State != Missing || !strings.Contains(l.Reason, "CGO_ENABLED=0")) {
-			t.Errorf("got the layer %+v, want it missing because of cgo", l)
-		}
-	}
-	if !report.Active(LayerSeccomp) {
-		t.Errorf("seccomp does not depend on cgo: %v", report.Missing())
-	}
 }
 
 // TestPrepareSurvivesRefusedNamespaces uses a flag that the kernel refuses in every combination.

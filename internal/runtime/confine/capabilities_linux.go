@@ -1,7 +1,6 @@
 package confine
 
 import (
-	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -31,24 +30,14 @@ const (
 // inheritable set empties the ambient set too. The bounding set only limits which capabilities execve may add, and the
 // secure bits and no_new_privs let execve add none. Emptying it would take one call per capability and thread, which takes
 // longer than all other layers.
-func dropCapabilities() error {
+func (a *application) dropCapabilities() error {
 	if hasCapability(unix.CAP_SETPCAP) {
-		err := allThreads(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, noRoot|noSetuidFixup|noKeepCaps|noAmbientRaise, 0)
+		err := a.threads.call(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, noRoot|noSetuidFixup|noKeepCaps|noAmbientRaise, 0)
 		if err != nil {
-			return cgoMissing(err)
+			return err
 		}
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
-	err := allThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data[0])), 0)
-	runtime.KeepAlive(&header)
-	runtime.KeepAlive(&data)
-	return cgoMissing(err)
-}
-
-func cgoMissing(err error) error {
-	if err == unix.ENOTSUP {
-		return missingError(cgoReason)
-	}
-	return err
+	return a.threads.call(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data[0])), 0)
 }

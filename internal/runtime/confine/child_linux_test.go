@@ -44,11 +44,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "confined" {
 		os.Exit(child(os.Args[2]))
 	}
-	code := m.Run()
-	if builtDir != "" {
-		os.RemoveAll(builtDir)
-	}
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 func child(argument string) int {
@@ -89,30 +85,12 @@ func checks(of map[string]func() error) map[string]string {
 	return results
 }
 
-var builtDir, built string
-
-// program returns the path of a test binary that is not linked with cgo: of this binary, or of one that it builds.
+// program returns the path of this test binary.
 func program(t testing.TB) string {
 	t.Helper()
-	if _, _, errno := syscall.AllThreadsSyscall(syscall.SYS_GETPID, 0, 0, 0); errno == 0 {
-		exe, err := os.Executable()
-		must(t, err)
-		return exe
-	}
-	if built == "" {
-		var err error
-		builtDir, err = os.MkdirTemp("", "confine")
-		must(t, err)
-		must(t, os.Chmod(builtDir, 0o755))
-		name := filepath.Join(builtDir, "confine.test")
-		build := exec.Command("go", "test", "-c", "-o", name, ".")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		built = name
-	}
-	return built
+	exe, err := os.Executable()
+	must(t, err)
+	return exe
 }
 
 func must(t testing.TB, err error) {

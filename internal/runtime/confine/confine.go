@@ -38,17 +38,19 @@
 //   - limits: core dumps are disabled, and the limits in Config are set.
 //   - seccomp: the allow list of system calls below.
 //
-// Landlock, no_new_privs and capabilities belong to threads. Apply sets them on every thread with
-// syscall.AllThreadsSyscall, which does not work in a program linked with cgo. In such a program the three
-// layers of Landlock and the layer capabilities are missing. Release builds use CGO_ENABLED=0.
+// # Threads
+//
+// Landlock, no_new_privs, capabilities and parent_death belong to threads. A new thread inherits them from its creator,
+// except parent_death. Apply sets them on every thread that exists: with syscall.AllThreadsSyscall, and in a program linked
+// with cgo, where that function fails, with a signal handler in C.
 //
 // # Memory
 //
 // Config.Memory sets RLIMIT_DATA, not RLIMIT_AS: the Go runtime reserves more than 1 GiB of address space at
 // start. RLIMIT_DATA counts private writable mappings, touched or not: about 75 MB for the empty worker,
-// plus compiled code (counted while it is written), plus each linear memory that is mapped writable, plus
-// the heap, which can grow to twice the size of the live objects. Reaching the limit ends the process with
-// exit status 2.
+// plus the stack of each thread with cgo (8 MiB by default), plus compiled code (counted while it is
+// written), plus each linear memory that is mapped writable, plus the heap, which can grow to twice the size
+// of the live objects. Reaching the limit ends the process with exit status 2.
 //
 // # System calls
 //
@@ -175,8 +177,9 @@ func (e missingError) Error() string { return string(e) }
 // application collects the report of one Apply.
 type application struct {
 	Config
-	report Report
-	err    error
+	threads threads
+	report  Report
+	err     error
 }
 
 // layer applies one layer and records the outcome. Once a layer has failed, it does nothing.

@@ -18,6 +18,8 @@ func Prepare(cmd *exec.Cmd, _ Options) Layer {
 	return Layer{LayerNamespaces, Missing, noSuchLayer}
 }
 
+type threads struct{}
+
 const noSuchLayer = runtime.GOOS + " has no such layer"
 
 // Apply sets the limits that this system supports. All other layers are missing.

@@ -116,7 +116,7 @@ func (a *application) landlock() {
 		o.scope, o.rules.Scoped = off, 0
 	}
 	if o.rules != (unix.LandlockRulesetAttr{}) {
-		err = restrict(o.rules, a.dirs())
+		err = a.restrict(o.rules)
 	}
 	if reason, missing := err.(missingError); missing {
 		o.files, o.network, o.scope = reason, reason, reason
@@ -130,14 +130,14 @@ func (a *application) landlock() {
 }
 
 // restrict creates a rule set and enforces it on every thread.
-func restrict(rules unix.LandlockRulesetAttr, dirs []Dir) error {
+func (a *application) restrict(rules unix.LandlockRulesetAttr) error {
 	const size = unsafe.Sizeof(rules.Handled_access_fs) * 3 // size of the attributes of ABI 6; older kernels accept trailing zeros
 	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), size, 0)
 	if errno != 0 {
 		return fmt.Errorf("landlock_create_ruleset: %w", errno)
 	}
 	defer unix.Close(int(set))
-	for _, d := range dirs {
+	for _, d := range a.dirs() {
 		if rules.Handled_access_fs == 0 {
 			break
 		}
@@ -151,5 +151,5 @@ func restrict(rules unix.LandlockRulesetAttr, dirs []Dir) error {
 			return fmt.Errorf("landlock_add_rule: descriptor %d: %w", d.FD, errno)
 		}
 	}
-	return cgoMissing(allThreads(unix.SYS_LANDLOCK_RESTRICT_SELF, set, 0, 0))
+	return a.threads.call(unix.SYS_LANDLOCK_RESTRICT_SELF, set, 0, 0)
 }

@@ -5,19 +5,20 @@ import "golang.org/x/sys/unix"
 // Probe returns the Report of a process that is confined with Prepare and Apply and a Config that uses every layer. It
 // does not restrict the caller. The first call creates a short-lived process, which starts no program.
 func Probe() Report {
-	var a application
+	a := application{threads: openThreads()}
+	a.threads.close()
 	_, namespaces := availableNamespaces()
 	if namespaces != nil {
 		namespaces = missingError(namespaces.Error())
 	}
 	a.record(LayerNamespaces, "", namespaces)
-	a.record(LayerParentDeath, "", nil)
+	a.record(LayerParentDeath, "", a.threads.missing)
 	a.record(LayerOOMScore, "", probeProc())
 	a.record(LayerDescriptors, "", probeProc())
-	a.record(LayerNoNewPrivs, "", probeThreads())
+	a.record(LayerNoNewPrivs, "", a.threads.missing)
 	a.record(LayerHandles, "", probeHandles(namespaces))
 	a.record(LayerRoot, "", probeRoot(namespaces))
-	a.record(LayerCapabilities, "", probeThreads())
+	a.record(LayerCapabilities, "", a.threads.missing)
 	a.record(LayerNoDump, "", nil)
 	a.probeLandlock()
 	a.record(LayerLimits, "", nil)
@@ -30,12 +31,6 @@ func probeProc() error {
 		return missingError("/proc/self/oom_score_adj: " + err.Error())
 	}
 	return nil
-}
-
-// probeThreads makes a harmless call on every thread.
-func probeThreads() error {
-	err := allThreads(unix.SYS_PRCTL, unix.PR_GET_NO_NEW_PRIVS, 0, 0)
-	return cgoMissing(err)
 }
 
 func probeRoot(namespaces error) error {
@@ -60,7 +55,7 @@ func probeHandles(namespaces error) error {
 func (a *application) probeLandlock() {
 	o, err := landlockOffer()
 	if err == nil {
-		err = probeThreads()
+		err = a.threads.missing
 	}
 	if err != nil {
 		reason := missingError(err.Error())

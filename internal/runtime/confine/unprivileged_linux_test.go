@@ -13,6 +13,7 @@ func TestAsUnprivilegedUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as an unprivileged user already")
 	}
+	t.Parallel()
 	const nobody = 65534
 	dir, err := os.MkdirTemp("", "confine") // t.TempDir is below a directory that belongs to root
 	must(t, err)
