@@ -2,7 +2,7 @@
 
 # build the program and the plugins into dist/
 build:
-    CGO_ENABLED=0 go build -o dist/ ./cmd/bulkhead
+    go build -o dist/ ./cmd/bulkhead
     go run ./cmd/bulkhead plugin build plugins/*
 
 # build everything and show it at work

@@ -3,8 +3,7 @@
 // such a client would, and Close releases the Host.
 //
 // A program that opens a Host must call RunChild first in main, and first in TestMain of its tests. Child processes, which run the
-// same executable, compile and run the modules. Without RunChild, Open fails. Build the program with CGO_ENABLED=0; otherwise the
-// child processes lack some layers of confinement.
+// same executable, compile and run the modules. Without RunChild, Open fails.
 //
 // Open loads no module: a plugin's module is compiled when the plugin is first called, or in the background while Serve runs. If one
 // plugin is invalid, the others are offered nevertheless, and Host.Plugins reports what is wrong with the invalid one.

@@ -85,8 +85,8 @@ func environment(t testing.TB, more ...string) []string {
 	return append(env, more...)
 }
 
-// goBuild builds a package without cgo, as in releases: workers of a program with cgo lack confinement layers. With the
-// flags of releases the test of the release does not compile all packages again.
+// goBuild builds a package without cgo, as in releases. With the flags of releases the test of the release does not compile all
+// packages again.
 func goBuild(out, pkg string) *exec.Cmd {
 	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", out, pkg)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
