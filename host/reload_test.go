@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 )
 
 // client is a client whose session stays open.
@@ -247,7 +247,7 @@ func TestRevokedTrustStopsServing(t *testing.T) {
 // The directory of plugins that the user trusts may be the directory of a single plugin.
 func TestRevokedTrustInDirectoryOfPluginStopsServing(t *testing.T) {
 	module := string(wasmtest.Answering(`{"result":{"content":[{"type":"text","text":"A"}]}}`))
-	pin := fmt.Sprintf("sha256 = %q\n", trust.Digest([]byte(module)))
+	pin := fmt.Sprintf("sha256 = %q\n", userfile.Digest([]byte(module)))
 	pinned := hosttest.At("work/dist/plugins", hosttest.Plugin("a", []byte(module), pin+hosttest.Reads("a_reads")))
 	w := hosttest.New(t, pinned)
 	o := w.Options()

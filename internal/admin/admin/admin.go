@@ -8,9 +8,7 @@
 package admin
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,13 +59,4 @@ func pathInConfig(file, dir string) string {
 		return dir
 	}
 	return rel
-}
-
-// cause strips the path from an error: the message names the file already.
-func cause(err error) error {
-	var perr *fs.PathError
-	if errors.As(err, &perr) {
-		return perr.Err
-	}
-	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
@@ -197,7 +198,7 @@ func (e *examination) cache(ctx context.Context) {
 	report, err := code.Inspect(ctx, dir)
 	switch {
 	case err != nil:
-		e.fail("cache", fmt.Sprintf("%s cannot be read: %v", dir, cause(err)), "remove it: the host creates it again")
+		e.fail("cache", fmt.Sprintf("%s cannot be read: %v", dir, usage.Cause(err)), "remove it: the host creates it again")
 	case len(report.Damaged) > 0:
 		e.warn("cache", "compiled code was changed after it was written: "+strings.Join(report.Damaged, ", "),
 			"find out who changed it; the host does not run it, and compiles the module again")
@@ -257,7 +258,7 @@ func (e *examination) audit() {
 		err = writable(filepath.Dir(file))
 		file = filepath.Dir(file)
 	case err != nil:
-		err = fmt.Errorf("cannot be accessed: %w", cause(err))
+		err = fmt.Errorf("cannot be accessed: %w", usage.Cause(err))
 	case !info.Mode().IsRegular():
 		err = errors.New("is not a regular file")
 	default:
@@ -298,7 +299,7 @@ func writable(dir string) error {
 		}
 		return nil
 	case err != nil:
-		return fmt.Errorf("cannot be accessed: %w", cause(err))
+		return fmt.Errorf("cannot be accessed: %w", usage.Cause(err))
 	case !info.IsDir():
 		return errors.New("is not a directory")
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
 )
 
@@ -20,7 +21,7 @@ func (e *examination) derived() {
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil // the host will create the directory in the cache, which is writable
 	case err != nil:
-		err = fmt.Errorf("cannot be accessed: %w", cause(err))
+		err = fmt.Errorf("cannot be accessed: %w", usage.Cause(err))
 	case !info.IsDir():
 		err = errors.New("is not a directory")
 	default:
@@ -28,7 +29,7 @@ func (e *examination) derived() {
 	}
 	sets, lerr := derived.List(dir)
 	if err == nil && lerr != nil {
-		err = fmt.Errorf("cannot be read: %w", cause(lerr))
+		err = fmt.Errorf("cannot be read: %w", usage.Cause(lerr))
 	}
 	if err != nil {
 		e.warn("derived data", fmt.Sprintf("%s %v: files are parsed again by each new worker", dir, err), "remove it: the host creates it again")

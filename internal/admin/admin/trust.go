@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -129,7 +130,7 @@ func (p *TrustProposal) load(o discovery.Options) (*catalog.Catalog, error) {
 	if err != nil {
 		return nil, usage.Errorf("%s: %w", p.Path, err)
 	}
-	p.SHA256 = trust.Digest(data)
+	p.SHA256 = userfile.Digest(data)
 	o.System.Dir, o.ConfigFile = filepath.Dir(p.Path), p.Path
 	view, err := catalog.LookAs(o, data)
 	if view != nil {
@@ -191,7 +192,7 @@ func currentState(o discovery.Options, r trust.Record) string {
 // hasChanged reports whether an included file differs from its record.
 func hasChanged(f trust.File) bool {
 	data, err := tomlfile.ReadFile(f.Path)
-	return err != nil || trust.Digest(data) != f.SHA256
+	return err != nil || userfile.Digest(data) != f.SHA256
 }
 
 // Revoke removes the record of a path and returns its canonical path. The path itself need not exist any more.
@@ -231,7 +232,7 @@ func resolveTrustPath(o discovery.Options, path string) (found, kind string, err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", "", usage.Errorf("%s: %w", path, cause(err))
+		return "", "", usage.Errorf("%s: %w", path, usage.Cause(err))
 	}
 	if info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, config.FileName)); err == nil {
@@ -255,7 +256,7 @@ func resolvePluginsDir(path string) (found, kind string, err error) {
 	}
 	parent, err = filepath.EvalSymlinks(parent)
 	if err != nil {
-		return "", "", usage.Errorf("%s: %w", path, cause(err))
+		return "", "", usage.Errorf("%s: %w", path, usage.Cause(err))
 	}
 	return filepath.Join(parent, "dist", "plugins"), TrustPlugins, nil
 }
@@ -264,7 +265,7 @@ func resolvePluginsDir(path string) (found, kind string, err error) {
 func resolveDir(path string) (string, error) {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
-		return "", usage.Errorf("%s: %w", path, cause(err))
+		return "", usage.Errorf("%s: %w", path, usage.Cause(err))
 	}
 	return filepath.Join(dir, filepath.Base(path)), nil
 }
@@ -295,7 +296,7 @@ func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, err
 	if f.Exists {
 		var record *trust.Record
 		if record, problem = store.Lookup(path); record != nil {
-			trusted, includes = record.SHA256 == trust.Digest(f.Data), record.Includes
+			trusted, includes = record.SHA256 == userfile.Digest(f.Data), record.Includes
 		}
 	}
 	if err := f.replace(content); err != nil {
@@ -305,7 +306,7 @@ func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, err
 		return ConfigTrust{}, nil // trust does not apply to a file that no host discovers, nor to the user's own config
 	}
 	if trusted {
-		problem = store.Add(path, trust.Digest(content), includes...)
+		problem = store.Add(path, userfile.Digest(content), includes...)
 	}
 	if trusted && problem == nil {
 		return ConfigTrust{Trusted: true}, nil

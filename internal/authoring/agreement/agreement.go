@@ -7,13 +7,14 @@
 package agreement
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonvalue"
 )
 
 // Difference is a place where a manifest's schema and a handler's type disagree.
@@ -47,13 +48,13 @@ const (
 var errTooComplex = errors.New("is too complex to be compared with the type of its handler")
 
 func compare(manifest, derived json.RawMessage, from func(*comparison, []place, typed)) (differences []Difference, err error) {
-	have, err := decode(manifest)
+	have, err := jsonvalue.Decode(manifest)
 	if err != nil {
-		return nil, fmt.Errorf("the schema %w", err)
+		return nil, fmt.Errorf("the schema is not JSON: %w", err)
 	}
-	want, err := decode(derived)
+	want, err := jsonvalue.Decode(derived)
 	if err != nil {
-		return nil, fmt.Errorf("the schema that the module derives %w", err)
+		return nil, fmt.Errorf("the schema that the module derives is not JSON: %w", err)
 	}
 	root, ok := want.(map[string]any)
 	if !ok {
@@ -69,16 +70,6 @@ func compare(manifest, derived json.RawMessage, from func(*comparison, []place, 
 	}()
 	from(c, []place{{schema: have}}, typed{schema: root})
 	return c.differences, nil
-}
-
-func decode(raw json.RawMessage) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("is not JSON: %w", err)
-	}
-	return v, nil
 }
 
 // comparison is the state of one comparison.

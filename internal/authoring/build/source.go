@@ -11,6 +11,8 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -32,7 +34,7 @@ func load(dir string) (*source, tomlfile.Problems) {
 		return nil, ps
 	}
 	var err error
-	if s.data, err = tomlfile.ReadFile(s.m.File); err == nil && digest(s.data) != s.m.Digest {
+	if s.data, err = tomlfile.ReadFile(s.m.File); err == nil && userfile.Digest(s.data) != s.m.Digest {
 		err = errors.New("changed while it was being read")
 	}
 	if err != nil {
@@ -104,11 +106,7 @@ func (s *source) openProblem(err error) tomlfile.Problem {
 	case errors.Is(err, fs.ErrNotExist):
 		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), "put the module there, or write how to build it in [build]")
 	}
-	var perr *fs.PathError
-	if errors.As(err, &perr) {
-		err = perr.Err
-	}
-	return s.problem("module", "file", fmt.Sprintf("the module at %s cannot be read: %v", at, err), "")
+	return s.problem("module", "file", fmt.Sprintf("the module at %s cannot be read: %v", at, usage.Cause(err)), "")
 }
 
 // sortByLine sorts ps by file and line.

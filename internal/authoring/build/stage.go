@@ -230,8 +230,3 @@ func withLock(dir string, log hclog.Logger, do func() error) error {
 	}
 	return do()
 }
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}

@@ -7,7 +7,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonmatch"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonvalue"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dispatch"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -135,10 +136,10 @@ func (s *scenario) checkText(result json.RawMessage) string {
 		for at < len(got) && at < len(*s.text) && got[at] == (*s.text)[at] {
 			at++
 		}
-		return fmt.Sprintf("the text has %d bytes and differs at byte %d: %q, want %d bytes: %q", len(got), at, bounded([]byte(got[at:])), len(*s.text), bounded([]byte((*s.text)[at:])))
+		return fmt.Sprintf("the text has %d bytes and differs at byte %d: %q, want %d bytes: %q", len(got), at, visible.Truncate(got[at:], maxShown), len(*s.text), visible.Truncate((*s.text)[at:], maxShown))
 	}
 	if s.textJSON != nil && !contains([]byte(got), s.textJSON) {
-		return fmt.Sprintf("the text is %q, want the JSON %s", bounded([]byte(got)), s.textJSON)
+		return fmt.Sprintf("the text is %q, want the JSON %s", visible.Truncate(got, maxShown), s.textJSON)
 	}
 	return ""
 }
@@ -172,9 +173,9 @@ func (s *scenario) checkLog(log string) string {
 // contains reports whether a JSON value has everything that another one has: all members of its objects, and equal arrays and
 // scalars.
 func contains(got, want json.RawMessage) bool {
-	g, err := jsonmatch.Decode(got)
-	w, werr := jsonmatch.Decode(want)
-	return err == nil && werr == nil && jsonmatch.Contains(g, w) == ""
+	g, err := jsonvalue.Decode(got)
+	w, werr := jsonvalue.Decode(want)
+	return err == nil && werr == nil && jsonvalue.Contains(g, w) == ""
 }
 
 func orNone(raw json.RawMessage) string {
@@ -184,9 +185,4 @@ func orNone(raw json.RawMessage) string {
 	return string(raw)
 }
 
-func bounded(raw []byte) string {
-	if len(raw) > maxShown {
-		return strings.ToValidUTF8(string(raw[:maxShown]), "") + "…"
-	}
-	return string(raw)
-}
+func bounded(raw []byte) string { return visible.Truncate(string(raw), maxShown) }

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
@@ -96,7 +97,7 @@ func (w *World) Trust(t testing.TB, name string) {
 	var includes []trust.File
 	data, err := os.ReadFile(path)
 	if err == nil {
-		digest = trust.Digest(data)
+		digest = userfile.Digest(data)
 		if c, _ := config.Parse(path, data); c != nil {
 			for _, f := range c.Files[1:] {
 				includes = append(includes, trust.File{Path: f.Path, SHA256: f.SHA256})

@@ -261,9 +261,5 @@ func quote(s string) string {
 
 // short quotes a string for a message, and truncates it.
 func short(s string) string {
-	const most = 80
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return fmt.Sprintf("%q", s)
+	return fmt.Sprintf("%q", visible.Truncate(s, 80))
 }

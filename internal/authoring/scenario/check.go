@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonmatch"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonvalue"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
 // fail records that the expectation at a key is not met.
@@ -25,7 +26,7 @@ func (r *run) fail(t *tomlfile.Table, key, what string, diff ...string) {
 func (r *run) check(s *step, got response) {
 	t := s.table
 	for _, id := range got.unanswered {
-		r.fail(t, "answers", fmt.Sprintf("there is no answer to the question %s: %s", tomlfile.Quote(id), jsonmatch.Show(got.asked[id])))
+		r.fail(t, "answers", fmt.Sprintf("there is no answer to the question %s: %s", tomlfile.Quote(id), jsonvalue.Show(got.asked[id])))
 	}
 	if len(got.unanswered) > 0 {
 		return
@@ -63,12 +64,12 @@ func (r *run) checkResult(s *step, got response) {
 	r.checkTexts(s.table, "", "the text", got.text, s.texts)
 	if s.structured != nil {
 		object, _ := got.result.(map[string]any)
-		if difference := jsonmatch.Equal(object["structuredContent"], r.places.expandAll(s.structured)); difference != "" {
+		if difference := jsonvalue.Equal(object["structuredContent"], r.places.expandAll(s.structured)); difference != "" {
 			r.fail(s.table, jsonKey(s.table, "structured"), "the structured content differs: "+difference)
 		}
 	}
 	if s.result != nil {
-		if difference := jsonmatch.Contains(got.result, r.places.expandAll(s.result)); difference != "" {
+		if difference := jsonvalue.Contains(got.result, r.places.expandAll(s.result)); difference != "" {
 			r.fail(s.table, jsonKey(s.table, "result"), "the result differs: "+difference)
 		}
 	}
@@ -97,7 +98,7 @@ func (r *run) checkQuestions(s *step, got response) {
 		asked, ok := got.asked[id]
 		if !ok {
 			r.fail(s.table, "asked", fmt.Sprintf("the question %s is not asked", tomlfile.Quote(id)))
-		} else if difference := jsonmatch.Contains(asked, r.places.expandAll(s.asked[id])); difference != "" {
+		} else if difference := jsonvalue.Contains(asked, r.places.expandAll(s.asked[id])); difference != "" {
 			r.fail(s.table, "asked", fmt.Sprintf("the question %s differs: %s", tomlfile.Quote(id), difference))
 		}
 	}
@@ -140,7 +141,7 @@ func (r *run) checkHost(s *step, got response) {
 		n := got.notifications[i]
 		if n.method != want.method {
 			r.fail(t, "notifications", fmt.Sprintf("notification %d is %s, want %s", i+1, n.method, want.method))
-		} else if difference := jsonmatch.Contains(n.params, r.places.expandAll(want.params)); want.params != nil && difference != "" {
+		} else if difference := jsonvalue.Contains(n.params, r.places.expandAll(want.params)); want.params != nil && difference != "" {
 			r.fail(t, "notifications", fmt.Sprintf("notification %d differs: %s", i+1, difference))
 		}
 	}
@@ -149,7 +150,7 @@ func (r *run) checkHost(s *step, got response) {
 func showNotifications(all []received) string {
 	var shown []string
 	for _, n := range all {
-		shown = append(shown, n.method+" "+jsonmatch.Show(n.params))
+		shown = append(shown, n.method+" "+jsonvalue.Show(n.params))
 	}
 	return cmp.Or(strings.Join(shown, ", "), "none")
 }
@@ -184,7 +185,7 @@ func body(got response) string {
 		return fmt.Sprintf("error %d: %s", got.Error.Code, got.Error.Message)
 	}
 	if got.onlyText && got.text != "" {
-		return bounded(got.text)
+		return visible.Truncate(got.text, maxLine)
 	}
-	return jsonmatch.Show(json.RawMessage(got.Result))
+	return jsonvalue.Show(json.RawMessage(got.Result))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/linediff"
 )
 
@@ -34,7 +35,7 @@ func diff(got, want string) []string {
 			for n, line := range w[op.Old : op.Old+op.Count] {
 				switch {
 				case n < around && !first, n >= op.Count-around && !last:
-					lines = append(lines, "  "+bounded(line))
+					lines = append(lines, "  "+visible.Truncate(line, maxLine))
 				case n == around && !first && !last:
 					lines = append(lines, "  …")
 				}
@@ -69,14 +70,7 @@ func marked(mark string, lines []string) []string {
 		if i == maxLines {
 			return append(all, fmt.Sprintf("%s… %d more lines", mark, len(lines)-i))
 		}
-		all = append(all, mark+bounded(line))
+		all = append(all, mark+visible.Truncate(line, maxLine))
 	}
 	return all
-}
-
-func bounded(text string) string {
-	if len(text) > maxLine {
-		return strings.ToValidUTF8(text[:maxLine], "") + "…"
-	}
-	return text
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scratch"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonmatch"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonvalue"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dispatch"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -65,7 +65,7 @@ func (r *run) do(ctx context.Context, s *step) (response, error) {
 	} else if got.recorded = scratch.Summarize(records); answer.Result == nil {
 		return *got, nil
 	}
-	if got.result, err = jsonmatch.Decode(answer.Result); err != nil {
+	if got.result, err = jsonvalue.Decode(answer.Result); err != nil {
 		return *got, err
 	}
 	if object, ok := got.result.(map[string]any); ok {
@@ -81,7 +81,7 @@ func (c *client) notify(method string, params json.RawMessage) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	v, _ := jsonmatch.Decode(params) // the host sends valid JSON
+	v, _ := jsonvalue.Decode(params) // the host sends valid JSON
 	c.got.notifications = append(c.got.notifications, received{method, v})
 }
 
@@ -89,7 +89,7 @@ func (c *client) notify(method string, params json.RawMessage) {
 func (c *client) answer(_ context.Context, q host.Question) (json.RawMessage, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.got.asked[q.ID], _ = jsonmatch.Decode(q.Params)
+	c.got.asked[q.ID], _ = jsonvalue.Decode(q.Params)
 	given, ok := c.step.answers[q.ID].(map[string]any)
 	if !ok {
 		c.got.unanswered = append(c.got.unanswered, q.ID)

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonmatch"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonvalue"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
@@ -72,7 +72,7 @@ func decoded(raw []byte) any {
 	if raw == nil {
 		return nil
 	}
-	v, _ := jsonmatch.Decode(raw) // tomlfile writes valid JSON
+	v, _ := jsonvalue.Decode(raw) // tomlfile writes valid JSON
 	return v
 }
 
@@ -186,7 +186,7 @@ func object(t *tomlfile.Table, key string) any {
 	case !t.Has(key + "_json"):
 		return decoded(table)
 	}
-	v, err := jsonmatch.Decode([]byte(text))
+	v, err := jsonvalue.Decode([]byte(text))
 	if err != nil {
 		t.Fault(key+"_json", "is not JSON: "+err.Error(), "write one JSON object")
 		return nil

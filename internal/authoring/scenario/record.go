@@ -14,7 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonmatch"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonvalue"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -80,7 +80,7 @@ func (rec Recording) requests() (head string, requests []string, err error) {
 	for _, request := range rec.Requests {
 		lines := fmt.Sprintf("\n[[scenario.step]]\n%s = %s\n", request.Kind, tomlfile.Text(request.Name))
 		if request.Arguments != nil {
-			v, err := jsonmatch.Decode(request.Arguments)
+			v, err := jsonvalue.Decode(request.Arguments)
 			if err != nil {
 				return "", nil, err
 			}
@@ -89,7 +89,7 @@ func (rec Recording) requests() (head string, requests []string, err error) {
 		if rec.Answers != nil {
 			answers := map[string]any{}
 			for id, text := range rec.Answers {
-				if answers[id], err = jsonmatch.Decode(text); err != nil {
+				if answers[id], err = jsonvalue.Decode(text); err != nil {
 					return "", nil, err
 				}
 			}
@@ -164,7 +164,7 @@ func (r *run) record(ctx context.Context, head string, requests []string) (_ str
 		}
 		if len(got.unanswered) > 0 {
 			id := got.unanswered[0]
-			return "", tomlfile.Problems{{File: s.name, What: fmt.Sprintf("asks %s, and there is no answer: %s", tomlfile.Quote(id), jsonmatch.Show(got.asked[id])), Remedy: "pass --answer " + id + "=JSON"}}
+			return "", tomlfile.Problems{{File: s.name, What: fmt.Sprintf("asks %s, and there is no answer: %s", tomlfile.Quote(id), jsonvalue.Show(got.asked[id])), Remedy: "pass --answer " + id + "=JSON"}}
 		}
 		request := requests[i]
 		if s.answers != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/textedit"
 )
 
 // Object is a value to write, with its members in order.
@@ -180,7 +182,7 @@ func (d *document) insertFirst(open, end int, label string, value any) {
 		d.splice(open+1, end, d.newline()+member+d.newline()+outer)
 		return
 	}
-	if line := lineStart(d.data, end); line > open && blank(d.data[line:end]) {
+	if line := textedit.LineStart(d.data, end); line > open && blank(d.data[line:end]) {
 		d.splice(line, line, member+d.newline())
 		return
 	}
@@ -235,7 +237,7 @@ func (d *document) cut(in *hujson.Value, object *hujson.Object, at int) {
 	}
 	switch {
 	case d.startsLine(start) && blank(restOfLine(d.data, end)):
-		start, end = lineStart(d.data, start), lineEnd(d.data, end)
+		start, end = textedit.LineStart(d.data, start), textedit.LineEnd(d.data, end)
 	case previous >= 0 && blank(d.data[previous+1:start]):
 		start, previous = previous, -1
 	default:
@@ -302,32 +304,20 @@ func (d *document) multiline(start, end int) bool {
 
 // startsLine reports whether only white space precedes offset in its line.
 func (d *document) startsLine(offset int) bool {
-	start := lineStart(d.data, offset)
+	start := textedit.LineStart(d.data, offset)
 	return start > 0 && blank(d.data[start:offset])
 }
 
 // indentAt returns the white space at the beginning of the line that contains offset.
 func (d *document) indentAt(offset int) string {
-	line := d.data[lineStart(d.data, offset):offset]
+	line := d.data[textedit.LineStart(d.data, offset):offset]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
 func (d *document) splice(start, end int, with string) {
-	out := make([]byte, 0, len(d.data)+len(with))
-	out = append(out, d.data[:start]...)
-	out = append(out, with...)
-	d.data = append(out, d.data[end:]...)
+	d.data = textedit.Splice(d.data, start, end, with)
 }
 
-func lineStart(data []byte, offset int) int { return bytes.LastIndexByte(data[:offset], '\n') + 1 }
-
-func lineEnd(data []byte, offset int) int {
-	if n := bytes.IndexByte(data[offset:], '\n'); n >= 0 {
-		return offset + n + 1
-	}
-	return len(data)
-}
-
-func restOfLine(data []byte, offset int) []byte { return data[offset:lineEnd(data, offset)] }
+func restOfLine(data []byte, offset int) []byte { return data[offset:textedit.LineEnd(data, offset)] }
 
 func blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }

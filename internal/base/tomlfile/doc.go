@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
@@ -83,11 +82,7 @@ func (d *Doc) rank(file string) int {
 
 // Quote quotes s for a message and truncates it.
 func Quote(s string) string {
-	const most = 80
-	if len(s) > most {
-		return visible.Quote(strings.ToValidUTF8(s[:most], "")) + "…"
-	}
-	return visible.Quote(s)
+	return visible.QuoteBounded(s, 80)
 }
 
 // join appends key to a dotted path, quoted if necessary.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/textedit"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
@@ -186,12 +187,12 @@ func (f *finder) edit(data []byte, table []string, key, quoted string) []byte {
 	switch {
 	case f.value.Length > 0:
 		start := int(f.value.Offset)
-		return splice(data, start, start+int(f.value.Length), quoted)
+		return textedit.Splice(data, start, start+int(f.value.Length), quoted)
 	case f.inline > 0:
 		if !f.empty {
 			pair += ","
 		}
-		return splice(data, f.inline, f.inline, " "+pair)
+		return textedit.Splice(data, f.inline, f.inline, " "+pair)
 	case f.dotted >= 0:
 		prefix := ""
 		for _, part := range table[len(table)-f.dotted:] {
@@ -199,7 +200,7 @@ func (f *finder) edit(data []byte, table []string, key, quoted string) []byte {
 		}
 		return addLine(data, f.after, prefix+pair)
 	case len(table) == 0:
-		return splice(data, 0, 0, pair+newline(data))
+		return textedit.Splice(data, 0, 0, pair+newline(data))
 	}
 	nl := newline(data)
 	heading := ""
@@ -213,7 +214,7 @@ func (f *finder) edit(data []byte, table []string, key, quoted string) []byte {
 			add = nl + add
 		}
 	}
-	return splice(data, len(data), len(data), add)
+	return textedit.Splice(data, len(data), len(data), add)
 }
 
 // checkSet checks that d differs from the values before only in the value of key. It changes before.
@@ -267,16 +268,9 @@ func addLine(data []byte, offset int, line string) []byte {
 	indent := data[start : start+len(data[start:])-len(bytes.TrimLeft(data[start:], " \t"))]
 	line = string(indent) + line
 	if n := bytes.IndexByte(data[offset:], '\n'); n >= 0 {
-		return splice(data, offset+n+1, offset+n+1, line+newline(data))
+		return textedit.Splice(data, offset+n+1, offset+n+1, line+newline(data))
 	}
-	return splice(data, len(data), len(data), newline(data)+line+newline(data))
-}
-
-func splice(data []byte, start, end int, with string) []byte {
-	out := make([]byte, 0, len(data)+len(with))
-	out = append(out, data[:start]...)
-	out = append(out, with...)
-	return append(out, data[end:]...)
+	return textedit.Splice(data, len(data), len(data), newline(data)+line+newline(data))
 }
 
 // newline returns the line ending of data.

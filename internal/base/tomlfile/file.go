@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 // Limits of a file, far above what a person writes. They bound the time to read a malicious file: one of the two parsers
@@ -29,19 +29,19 @@ const (
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|platform.NonBlock, 0)
 	if err != nil {
-		return nil, cause(err)
+		return nil, usage.Cause(err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, cause(err)
+		return nil, usage.Cause(err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("is not a regular file")
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {
-		return nil, cause(err)
+		return nil, usage.Cause(err)
 	}
 	if len(data) > MaxSize {
 		return nil, errTooLarge
@@ -50,15 +50,6 @@ func ReadFile(path string) ([]byte, error) {
 }
 
 var errTooLarge = fmt.Errorf("is larger than the limit of %d KiB", MaxSize>>10)
-
-// cause strips the path from an error, because the Problem that reports it contains the path.
-func cause(err error) error {
-	var perr *fs.PathError
-	if errors.As(err, &perr) {
-		return perr.Err
-	}
-	return err
-}
 
 // TestOnlyOnParse is called by each Parse, with its arguments. Only tests set it.
 var TestOnlyOnParse func(file string, data []byte)

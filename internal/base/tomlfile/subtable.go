@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/textedit"
 )
 
 // SetSubtable sets the sub-table at path of the index-th table of the array of tables named array. text is the sub-table with its header and
@@ -37,7 +39,7 @@ func (d *Doc) SetSubtable(array string, index int, path []string, text string) (
 	case text == "":
 		return d.verified(before, removeSections(data, old))
 	case len(old) > 0:
-		return d.verified(before, splice(data, old[0].start, runs(old)[0].tail, text))
+		return d.verified(before, textedit.Splice(data, old[0].start, runs(old)[0].tail, text))
 	}
 	after := own[len(own)-1]
 	for _, s := range own {
@@ -48,7 +50,7 @@ func (d *Doc) SetSubtable(array string, index int, path []string, text string) (
 	if after.tail > 0 && data[after.tail-1] != '\n' {
 		text = nl + text
 	}
-	return d.verified(before, splice(data, after.tail, after.tail, nl+text))
+	return d.verified(before, textedit.Splice(data, after.tail, after.tail, nl+text))
 }
 
 // setAt sets the value at full[1:] in table to the one that text defines at full. An empty text removes the value.
@@ -109,7 +111,7 @@ func (d *Doc) SetSubtableKey(array string, index int, path []string, key, value 
 				start := p.start + bytes.IndexByte(data[p.start:], '[')
 				r = unstable.Range{Offset: uint32(start), Length: uint32(p.end - start)}
 			}
-			return d.verified(before, splice(data, int(r.Offset), int(r.Offset+r.Length), value))
+			return d.verified(before, textedit.Splice(data, int(r.Offset), int(r.Offset+r.Length), value))
 		}
 	}
 	return d.verified(before, addLine(data, own[at].heading, Key(key)+" = "+value))

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/textedit"
 )
 
 // AppendTable appends a table to the array of tables named array, as [[array]] at the end of the file, after an empty line.
@@ -32,7 +34,7 @@ func (d *Doc) AppendTable(array, body string) (*Doc, error) {
 	}
 	tables, _ := before[array].([]map[string]any)
 	before[array] = append(tables, values)
-	return d.verified(before, splice(data, len(data), len(data), add))
+	return d.verified(before, textedit.Splice(data, len(data), len(data), add))
 }
 
 // RemoveTable removes a table from the array of tables named array: its header with the comments directly above, its keys and
@@ -55,9 +57,9 @@ func removeSections(data []byte, own []section) []byte {
 	out := slices.Clone(data)
 	for _, run := range slices.Backward(runs(own)) {
 		start, end := run.lead, run.tail
-		if line := lineEnd(data, end); line > end && blank(data[end:line]) {
+		if line := textedit.LineEnd(data, end); line > end && blank(data[end:line]) {
 			end = line
-		} else if above := lineStart(data, start-1); end == len(data) && start > 0 && blank(data[above:start]) {
+		} else if above := textedit.LineStart(data, start-1); end == len(data) && start > 0 && blank(data[above:start]) {
 			start = above
 		}
 		out = append(out[:start], out[end:]...)
@@ -100,7 +102,7 @@ func (d *Doc) SetTableString(array string, index int, key, value string) (*Doc, 
 	for _, p := range head.pairs {
 		if len(p.key) == 1 && p.key[0] == key {
 			start := int(p.value.Offset)
-			out = splice(d.data, start, start+int(p.value.Length), quote(value))
+			out = textedit.Splice(d.data, start, start+int(p.value.Length), quote(value))
 		}
 	}
 	if out == nil {
@@ -222,12 +224,12 @@ func sections(data []byte) []section {
 				value = unstable.Range{}
 			}
 			s.pairs = append(s.pairs, pair{key: key, value: value, start: start, end: end})
-			s.end = lineEnd(data, end)
+			s.end = textedit.LineEnd(data, end)
 			continue
 		}
 		path, end := keyPath(e.Key(), nil)
 		all = append(all, section{path: path, array: e.Kind == unstable.ArrayTable, heading: end,
-			start: lineStart(data, end), end: lineEnd(data, end), index: len(all)})
+			start: textedit.LineStart(data, end), end: textedit.LineEnd(data, end), index: len(all)})
 	}
 	for i := range all {
 		all[i].attachComments(data, all, i)
@@ -241,7 +243,7 @@ func (s *section) attachComments(data []byte, all []section, i int) {
 	s.lead = s.start
 	if i > 0 {
 		for s.lead > all[i-1].end {
-			above := lineStart(data, s.lead-1)
+			above := textedit.LineStart(data, s.lead-1)
 			if !comment(data[above:s.lead]) {
 				break
 			}
@@ -251,24 +253,12 @@ func (s *section) attachComments(data []byte, all []section, i int) {
 	}
 	s.tail = s.end
 	for s.tail < len(data) {
-		next := lineEnd(data, s.tail)
+		next := textedit.LineEnd(data, s.tail)
 		if !comment(data[s.tail:next]) {
 			break
 		}
 		s.tail = next
 	}
-}
-
-// lineStart returns the offset of the beginning of the line that contains offset, lineEnd the offset after it.
-func lineStart(data []byte, offset int) int {
-	return bytes.LastIndexByte(data[:max(offset, 0)], '\n') + 1
-}
-
-func lineEnd(data []byte, offset int) int {
-	if n := bytes.IndexByte(data[offset:], '\n'); n >= 0 {
-		return offset + n + 1
-	}
-	return len(data)
 }
 
 func comment(line []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("#")) }

@@ -4,6 +4,8 @@ package userfile
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,7 +43,7 @@ func Read(path string, read func(path string) ([]byte, error)) (*File, error) {
 	}
 	f.Target, f.Exists = target, true
 	if f.Data, err = read(target); err != nil {
-		return nil, usage.Errorf("%s: %w", path, cause(err))
+		return nil, usage.Errorf("%s: %w", path, usage.Cause(err))
 	}
 	return f, nil
 }
@@ -54,7 +56,7 @@ func (f *File) Replace(content []byte, mode fs.FileMode) error {
 	}
 	fresh, err := atomicfile.New(f.Target, atomicfile.Options{Mode: mode, Pattern: ".bulkhead-*.tmp"})
 	if err != nil {
-		return usage.Errorf("%s cannot be written: %w", f.Path, cause(err))
+		return usage.Errorf("%s cannot be written: %w", f.Path, usage.Cause(err))
 	}
 	_, _ = fresh.Write(content) // Sync returns the error
 	if err := fresh.Sync(); err != nil {
@@ -103,11 +105,8 @@ func (f *File) changed() error {
 	return usage.Errorf("%s has changed since it was read: review it, and try again", f.Path)
 }
 
-// cause strips the path from an error: the message names the file already, and the path may be that of a temporary file.
-func cause(err error) error {
-	var perr *fs.PathError
-	if errors.As(err, &perr) {
-		return perr.Err
-	}
-	return err
+// Digest returns the SHA-256 of a file's content in lower-case hex, by which pins, consent and caches recognize the content.
+func Digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }

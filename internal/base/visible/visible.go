@@ -60,6 +60,14 @@ func Bounded(text string, limit int) string {
 	return Text(text)
 }
 
+// Truncate truncates text to limit bytes, at a code point, and appends … if text was longer. It does not apply Text.
+func Truncate(text string, limit int) string {
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
+}
+
 // Only reports whether text is valid UTF-8 and consists of visible code points, as an identifier must.
 func Only(text string) bool {
 	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !Rune(r) }) < 0
@@ -83,4 +91,12 @@ func Quote(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// QuoteBounded quotes at most limit bytes of text, and appends … if text was longer.
+func QuoteBounded(text string, limit int) string {
+	if len(text) > limit {
+		return Quote(strings.ToValidUTF8(text[:limit], "")) + "…"
+	}
+	return Quote(text)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
@@ -36,16 +37,8 @@ func canMake(dir string) error {
 			err = platform.CheckCreateIn(at)
 		}
 		if err != nil {
-			return fmt.Errorf("the state directory %s cannot be created: %s: %w: make it writable for the user, or set XDG_STATE_HOME", dir, at, reason(err))
+			return fmt.Errorf("the state directory %s cannot be created: %s: %w: make it writable for the user, or set XDG_STATE_HOME", dir, at, usage.Cause(err))
 		}
 		return nil
 	}
-}
-
-// reason strips the operation and the path from an error.
-func reason(err error) error {
-	if part := (*fs.PathError)(nil); errors.As(err, &part) {
-		return part.Err
-	}
-	return err
 }

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -31,7 +30,7 @@ type File struct {
 // include merges the included files into doc, the document of file. The result files lists file and the included files. The result
 // unread lists the paths of included files that cannot be read. Problems are reported in doc.
 func include(doc *tomlfile.Doc, file string, data []byte, read func(path string) ([]byte, error)) (files []File, unread []string) {
-	i := includer{read: read, main: doc, files: []File{{Path: file, SHA256: digest(data)}}, places: map[string]string{}}
+	i := includer{read: read, main: doc, files: []File{{Path: file, SHA256: userfile.Digest(data)}}, places: map[string]string{}}
 	i.places[canonical(file)] = ""
 	i.merge(doc, file, []string{canonical(file)})
 	return i.files, i.unread
@@ -119,7 +118,7 @@ func (i *includer) parse(path, pin string, fault func(what, remedy string)) *tom
 		fault(fmt.Sprintf("%s: %v", path, err), "")
 		return nil
 	}
-	sum := digest(data)
+	sum := userfile.Digest(data)
 	if i.files = append(i.files, File{Path: path, SHA256: sum, Pinned: pin != ""}); pin != "" && pin != sum {
 		fault(fmt.Sprintf("%s has changed since it was pinned: its SHA-256 is now %s", path, sum), "review it again and write the new digest")
 		return nil
@@ -141,11 +140,6 @@ func canonical(path string) string {
 		return real
 	}
 	return filepath.Clean(path)
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 // filesOf returns, for each key of [defaults] that an included file sets, that file. file is the main file.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
 )
@@ -95,7 +96,7 @@ func parseTrusted(s System, source Source, content []byte) (*config.Config, toml
 		})
 		return c, problems, nil, nil
 	}
-	record, not := lookUp(s, source.File, trust.Digest(content), false)
+	record, not := lookUp(s, source.File, userfile.Digest(content), false)
 	if not != nil {
 		return nil, nil, not, nil
 	}
@@ -119,7 +120,7 @@ func parseTrusted(s System, source Source, content []byte) (*config.Config, toml
 // that could name files to read.
 func readTrusted(source Source, record *trust.Record, path string) ([]byte, *UntrustedError) {
 	data, err := tomlfile.ReadFile(path)
-	if err != nil || !record.Trusts(path, trust.Digest(data)) {
+	if err != nil || !record.Trusts(path, userfile.Digest(data)) {
 		return nil, &UntrustedError{Path: source.File, Included: path, Since: record.At, Reason: err}
 	}
 	return data, nil

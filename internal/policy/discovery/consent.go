@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
@@ -119,5 +120,5 @@ func PluginsDigest(plugins []Candidate) (string, error) {
 		}
 		fmt.Fprintf(&text, "%q %s\n", p.Entry.Path, p.Manifest.Digest)
 	}
-	return trust.Digest([]byte(text.String())), nil
+	return userfile.Digest([]byte(text.String())), nil
 }

@@ -1,9 +1,7 @@
 package discovery
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -73,10 +71,7 @@ func folder(path string) (string, error) {
 			return "", fmt.Errorf("%s: there is no such directory", path)
 		}
 		// The error may name only a part of the path, so its path is replaced by the complete one.
-		if part := (*fs.PathError)(nil); errors.As(err, &part) {
-			err = part.Err
-		}
-		return "", fmt.Errorf("%s: %w", path, err)
+		return "", fmt.Errorf("%s: %w", path, usage.Cause(err))
 	}
 	info, err := os.Stat(real)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestUntrustedIncludedFileIsNotParsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "team.toml")
 	source := Source{File: "/p/bulkhead.toml", By: ByProject}
-	record := &trust.Record{Includes: []trust.File{{Path: file, SHA256: trust.Digest([]byte("# old\n"))}}}
+	record := &trust.Record{Includes: []trust.File{{Path: file, SHA256: userfile.Digest([]byte("# old\n"))}}}
 	for content, want := range map[string]string{"# old\n": "# old\n", "include = ['/etc/passwd']\n": ""} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

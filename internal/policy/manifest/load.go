@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -10,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 )
 
 // Load reads and parses the manifest in the plugin's directory dir. Its results are those of Parse.
@@ -42,7 +41,7 @@ func (c *Cache) Load(dir string) (*Manifest, tomlfile.Problems) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if have, ok := c.parsed[file]; ok && have.manifest.Digest == digest(data) {
+	if have, ok := c.parsed[file]; ok && have.manifest.Digest == userfile.Digest(data) {
 		return have.manifest, slices.Clone(have.problems)
 	}
 	m, problems := Parse(file, data)
@@ -55,11 +54,6 @@ func (c *Cache) Load(dir string) (*Manifest, tomlfile.Problems) {
 	return m, problems
 }
 
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
 // Parse parses and validates the manifest with the content data. file is its path. The manifest is nil if data is not TOML. If Err of
 // the problems returns an error, the caller may only call Check on the manifest, which reports further problems.
 func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
@@ -67,7 +61,7 @@ func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
 	if doc == nil {
 		return nil, ps
 	}
-	m := &Manifest{File: file, Digest: digest(data)}
+	m := &Manifest{File: file, Digest: userfile.Digest(data)}
 	if abs, err := filepath.Abs(file); err == nil {
 		m.File = abs
 	} else {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
@@ -119,7 +120,7 @@ func (f File) create(root *os.Root) (created []string, err error) {
 		case err == nil:
 			created = append(created, filepath.Join(f.root, dirs[:i]))
 		case !errors.Is(err, fs.ErrExist):
-			return created, cause(err)
+			return created, usage.Cause(err)
 		}
 	}
 	if f.IsDir {
@@ -153,7 +154,7 @@ func (f File) write(root *os.Root) (made bool, err error) {
 	temporary := path.Join(path.Dir(f.rel), config.HolderPrefix+rand.Text()+".tmp")
 	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return false, cause(err)
+		return false, usage.Cause(err)
 	}
 	_, err = file.WriteString(f.Content)
 	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
@@ -164,12 +165,4 @@ func (f File) write(root *os.Root) (made bool, err error) {
 		err = nil
 	}
 	return made, errors.Join(err, root.Remove(temporary))
-}
-
-// cause strips the path from an error: the message names the file already.
-func cause(err error) error {
-	if part := (*fs.PathError)(nil); errors.As(err, &part) {
-		return part.Err
-	}
-	return err
 }

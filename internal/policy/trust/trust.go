@@ -21,6 +21,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -275,13 +276,7 @@ func decode(data []byte) (*Record, error) {
 var files = filesystem.OS{Modes: func(string, string) error { return nil }}
 
 // fileName returns the file name of a path's record.
-func fileName(path string) string { return Digest([]byte(path)) + suffix }
-
-// Digest returns the SHA-256 of content in lower-case hex.
-func Digest(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
-}
+func fileName(path string) string { return userfile.Digest([]byte(path)) + suffix }
 
 func isPath(path string) bool {
 	return filepath.IsAbs(path) && filepath.Clean(path) == path && len(path) <= maxPath

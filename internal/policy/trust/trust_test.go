@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 )
 
 func newStore(t *testing.T) Store {
@@ -31,7 +33,7 @@ func mustAdd(t *testing.T, s Store, path, digest string) {
 	}
 }
 
-var one, two = Digest([]byte("one")), Digest([]byte("two"))
+var one, two = userfile.Digest([]byte("one")), userfile.Digest([]byte("two"))
 
 func TestTrustedUntilRemoved(t *testing.T) {
 	s := newStore(t)
@@ -284,19 +286,19 @@ func TestRecordContainsIncludedFiles(t *testing.T) {
 
 func TestRecordOfNewerVersionIsIgnoredAndKept(t *testing.T) {
 	store := In(t.TempDir())
-	if err := store.Add("/x", Digest(nil)); err != nil {
+	if err := store.Add("/x", userfile.Digest(nil)); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(store.Dir(), fileName("/x"))
 	for content, refused := range map[string]bool{
-		`{"path":"/x","sha256":"` + Digest(nil) + `","trusted_at":"2026-01-02T03:04:05Z"}`:                              false,
-		`{"version":1,"path":"/x","sha256":"` + Digest(nil) + `","trusted_at":"2026-01-02T03:04:05Z"}`:                  false,
-		`{"version":2,"path":"/x","sha256":"` + Digest(nil) + `","trusted_at":"2026-01-02T03:04:05Z","scope":"plugin"}`: true,
+		`{"path":"/x","sha256":"` + userfile.Digest(nil) + `","trusted_at":"2026-01-02T03:04:05Z"}`:                              false,
+		`{"version":1,"path":"/x","sha256":"` + userfile.Digest(nil) + `","trusted_at":"2026-01-02T03:04:05Z"}`:                  false,
+		`{"version":2,"path":"/x","sha256":"` + userfile.Digest(nil) + `","trusted_at":"2026-01-02T03:04:05Z","scope":"plugin"}`: true,
 	} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		isTrusted, err := trusted(store, "/x", Digest(nil))
+		isTrusted, err := trusted(store, "/x", userfile.Digest(nil))
 		if isTrusted == refused || refused != (err != nil && strings.Contains(err.Error(), "newer version")) {
 			t.Errorf("the record %s is trusted: %t, %v", content, isTrusted, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -177,11 +178,7 @@ func (i Item) refuse(format string, args ...any) error {
 
 // excerptOf bounds a value in a message.
 func excerptOf(text string) string {
-	const most = 80
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return visible.Truncate(text, 80)
 }
 
 // Check returns why a value cannot be passed by the item; nil if it can be.

@@ -82,9 +82,5 @@ func isPlain(value string) bool {
 
 // shown quotes a client's string for an error or log message.
 func shown(s string) string {
-	const most = 128 // bytes
-	if len(s) > most {
-		return visible.Quote(strings.ToValidUTF8(s[:most], "")) + "…"
-	}
-	return visible.Quote(s)
+	return visible.QuoteBounded(s, 128)
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonvalue"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -186,10 +187,8 @@ func requestID(n int, method string, params []byte) (string, error) {
 	if err := rawjson.Bound(params, maxValues, maxNesting); err != nil {
 		return "", err
 	}
-	var value any
-	decoder := json.NewDecoder(bytes.NewReader(params))
-	decoder.UseNumber()
-	if err := decoder.Decode(&value); err != nil {
+	value, err := jsonvalue.Decode(params)
+	if err != nil {
 		return "", err
 	}
 	canonical, err := json.Marshal([]any{method, value}) // sorts members

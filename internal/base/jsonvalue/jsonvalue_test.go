@@ -1,14 +1,14 @@
-package jsonmatch_test
+package jsonvalue_test
 
 import (
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonmatch"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonvalue"
 )
 
 func decode(t *testing.T, text string) any {
 	t.Helper()
-	v, err := jsonmatch.Decode([]byte(text))
+	v, err := jsonvalue.Decode([]byte(text))
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -29,10 +29,10 @@ func TestEqualNamesFirstDifference(t *testing.T) {
 		{`[[]]`, `[null]`, "/0 is [], want null", "/0 is [], want null"},
 		{`null`, `{}`, "the value is null, want {}", "the value is null, want {}"},
 	} {
-		if got := jsonmatch.Equal(decode(t, c.got), decode(t, c.want)); got != c.equal {
+		if got := jsonvalue.Equal(decode(t, c.got), decode(t, c.want)); got != c.equal {
 			t.Errorf("Equal(%s, %s) = %q, want %q", c.got, c.want, got, c.equal)
 		}
-		if got := jsonmatch.Contains(decode(t, c.got), decode(t, c.want)); got != c.contains {
+		if got := jsonvalue.Contains(decode(t, c.got), decode(t, c.want)); got != c.contains {
 			t.Errorf("Contains(%s, %s) = %q, want %q", c.got, c.want, got, c.contains)
 		}
 	}
@@ -40,7 +40,7 @@ func TestEqualNamesFirstDifference(t *testing.T) {
 
 func TestDecodeRefusesMoreThanOneValue(t *testing.T) {
 	for _, text := range []string{"", "{", "1 2", "{} x"} {
-		if v, err := jsonmatch.Decode([]byte(text)); err == nil {
+		if v, err := jsonvalue.Decode([]byte(text)); err == nil {
 			t.Errorf("%q is decoded as %v", text, v)
 		}
 	}

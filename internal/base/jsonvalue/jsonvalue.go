@@ -1,5 +1,6 @@
-// Package jsonmatch compares JSON values for tests of plugins, and names the first place at which they differ.
-package jsonmatch
+// Package jsonvalue decodes JSON values without loss, and compares them for tests of plugins: Equal and Contains name the first
+// place at which two differ.
+package jsonvalue
 
 import (
 	"bytes"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
 // maxShown bounds a value in a difference, in bytes.
@@ -141,8 +144,5 @@ func Show(v any) string {
 	if err != nil {
 		return err.Error()
 	}
-	if len(text) > maxShown {
-		return strings.ToValidUTF8(string(text[:maxShown]), "") + "…"
-	}
-	return string(text)
+	return visible.Truncate(string(text), maxShown)
 }
