@@ -343,7 +343,7 @@ var owners = map[string][]string{
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
 	"github.com/tailscale/hujson":            {"internal/base/jsonfile"},
 	"github.com/fsnotify/fsnotify":           {"internal/base/watch"},
-	"go.yaml.in/yaml":                        {"sdk/frontmatter", "plugins/aam/..."},
+	"go.yaml.in/yaml":                        {"sdk/frontmatter"},
 	"github.com/modelcontextprotocol/go-sdk": {},
 }
 

@@ -22,6 +22,9 @@ var seeds = []string{
 	"%YAML 1.1\n---\na: b\n...\n",
 	"a:\n\tb",
 	"\ufeffa: b\r\nc: d\r",
+	"a: x\nb:\n- 'c'\n- d: e\n  f: []\ng: {}\n", "a: b\n  c\n  d\n", "'k': 'v\n  w'\n", "a:\n  b:\n    c: 1\n  d:\n", "a:\n- x\n  y\n- z\n",
+	"a: a:b\n", "a: é\n", "a: <<\n", "a:\n  - 'x': y\n    z: -1\n", "a: b'c\n", "a: 'b'\n  c\n", "a: b\n c: d\n", "a: x,y]\n", "a: b\n  c", "a: 'b\n  c", "a: # b", "a: b\n  ? c\n", "a: b\n  'c'\n",
+	"a: b # c\nd: 'e' # f\ng: # h\n- i # j\n", "a: {b: c, d: 1} # e\nf: [g, 'h'] # i\n", "a:   {'b': c d}\ne:\n- {f: g}\n- [h]\n",
 	"a: b\nc-d:\n- x\n- y: [1, 'z']\n  e:\n    f: \"g\"\nh: |\n  i\n\n  j\nk: {}\n",
 }
 
@@ -44,6 +47,14 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		compare(t, got, want)
+		defer func() {
+			removeComments(want)
+			got, err := frontmatter.Parse(text, frontmatter.Options{Aliases: true, WithoutComments: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, got, want)
+		}()
 		encoded, err := frontmatter.Encode(got)
 		if err != nil {
 			return

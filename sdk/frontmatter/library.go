@@ -92,7 +92,7 @@ func (c *converter) convert(from *yaml.Node) (*Node, error) {
 	if from.Style&yaml.TaggedStyle != 0 || from.Tag == "!" {
 		to.Tag = from.Tag
 	}
-	if from.HeadComment != "" || from.LineComment != "" || from.FootComment != "" {
+	if !c.options.WithoutComments && (from.HeadComment != "" || from.LineComment != "" || from.FootComment != "") {
 		to.Comments = &Comments{from.HeadComment, from.LineComment, from.FootComment}
 	}
 	if to.Anchor != "" || to.Kind == Alias {

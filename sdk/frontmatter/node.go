@@ -54,6 +54,15 @@ type Comments struct {
 	Foot string // comment in the lines below the node, before a blank line
 }
 
+// Resolve returns the node to which the alias n refers, which is never an alias in a tree that Parse has returned. If n is not an alias,
+// Resolve returns n.
+func (n *Node) Resolve() *Node {
+	if n != nil && n.Kind == Alias {
+		return n.Target
+	}
+	return n
+}
+
 // IsNull reports whether n is absent, or is null by the rules of YAML 1.2: ~, null, or a key without a value.
 func (n *Node) IsNull() bool {
 	return n == nil || n.Kind == Scalar && n.Tag12() == "!!null"
@@ -108,7 +117,7 @@ func (n *Node) CheckKeys() error {
 		if seen != nil {
 			seen[key.Text] = true
 		} else {
-			duplicate = hasKey(n.Children[:i], key.Text)
+			duplicate = isDuplicate(n.Children[:i], key.Text)
 		}
 		if duplicate {
 			return key.errorf("duplicate key %q", key.Text)
@@ -117,7 +126,7 @@ func (n *Node) CheckKeys() error {
 	return nil
 }
 
-func hasKey(pairs []*Node, text string) bool {
+func isDuplicate(pairs []*Node, text string) bool {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i].Text == text {
 			return true

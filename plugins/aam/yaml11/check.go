@@ -1,47 +1,55 @@
 package yaml11
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// checker finds errors in documents that the library accepts and PyYAML refuses.
+// checker finds errors in documents that frontmatter accepts and PyYAML refuses.
 type checker struct {
-	lines  [][]byte
+	lines  []string // the lines of the document; nil if it has no tabs
 	spot   spot
-	merged map[*yaml.Node]int // number of keys of each mapping, including merged keys; 0 while the mapping is being counted
-	keys   int                // total number of keys of all mappings that have merge keys
+	merged map[*frontmatter.Node]int // number of keys of each mapping, including merged keys; 0 while the mapping is being counted
+	keys   int                       // total number of keys of all mappings that have merge keys
+	tagged bool                      // whether the document has values that converter converts
 }
 
 // maxMerged is the maximum total number of keys of all mappings with merge keys in one document.
 const maxMerged = 10_000
 
-func (c *checker) check(node *yaml.Node, isKey bool) error {
-	if err := c.checkTabs(node); err != nil {
-		return err
+func (c *checker) check(node *frontmatter.Node, isKey bool) error {
+	if c.lines != nil {
+		if err := c.checkTabs(node); err != nil {
+			return err
+		}
+	}
+	if isTagged(node) {
+		c.tagged = true
 	}
 	switch node.Kind {
-	case yaml.ScalarNode:
+	case frontmatter.Scalar:
+		if node.Tag == "" && (node.Style != frontmatter.Plain || node.Text == "" || strings.IndexByte("=<0123456789", node.Text[0]) < 0) {
+			return nil // most scalars are strings
+		}
 		return checkScalar(node, isKey)
-	case yaml.SequenceNode, yaml.MappingNode:
+	case frontmatter.Sequence, frontmatter.Mapping:
 		if err := checkCollection(node); err != nil {
 			return err
 		}
 	}
-	for i, child := range node.Content {
-		asKey := node.Kind == yaml.MappingNode && i%2 == 0
-		if asKey && resolveAlias(child).Kind != yaml.ScalarNode {
+	for i, child := range node.Children {
+		asKey := node.Kind == frontmatter.Mapping && i%2 == 0
+		if asKey && child.Resolve().Kind != frontmatter.Scalar {
 			return &SyntaxError{child.Line, "a key is a list or a mapping, but must be a scalar"}
 		}
 		if err := c.check(child, asKey); err != nil {
 			return err
 		}
 		if asKey && isMerge(child) {
-			if err := checkMerge(node.Content[i+1]); err != nil {
+			if err := checkMerge(node.Children[i+1]); err != nil {
 				return err
 			}
 			if c.keys += c.count(node); c.keys > maxMerged {
@@ -56,36 +64,36 @@ func (c *checker) check(node *yaml.Node, isKey bool) error {
 // Otherwise a document on one line would take quadratic time.
 type spot struct {
 	number, column int // line number and column of the node, from 1
-	line           []byte
+	line           string
 	at             int  // byte offset of the node in its line; column counts code points instead
 	tabAtEnd       bool // the white space at the end of the line, or that before the first #, contains a tab
 }
 
 // find moves the spot to the start of a node. It returns false if the position of the node is unknown.
-func (s *spot) find(lines [][]byte, node *yaml.Node) bool {
+func (s *spot) find(lines []string, node *frontmatter.Node) bool {
 	if node.Line < 1 || node.Line > len(lines) || node.Column < 1 {
 		return false
 	}
 	if node.Line != s.number || node.Column < s.column {
 		*s = spot{number: node.Line, column: 1, line: lines[node.Line-1]}
-		text, _, _ := bytes.Cut(s.line, []byte("#"))
+		text, _, _ := strings.Cut(s.line, "#")
 		s.tabAtEnd = tabAtEnd(text)
 	}
 	for ; s.column < node.Column; s.column++ {
-		_, size := utf8.DecodeRune(s.line[s.at:])
+		_, size := utf8.DecodeRuneInString(s.line[s.at:])
 		s.at += size
 	}
 	return true
 }
 
 // checkTabs returns an error if a tab precedes or follows the value of node on the same line.
-func (c *checker) checkTabs(node *yaml.Node) error {
+func (c *checker) checkTabs(node *frontmatter.Node) error {
 	if !c.spot.find(c.lines, node) {
 		return nil
 	}
 	before, rest := c.spot.line[:c.spot.at], c.spot.line[c.spot.at:]
 	tab := tabAtEnd(before)
-	if node.Kind == yaml.ScalarNode && node.Value == "" && node.Style == 0 {
+	if node.Kind == frontmatter.Scalar && node.Text == "" && node.Style == frontmatter.Plain && !isTagged(node) {
 		tab = c.spot.tabAtEnd // the value is empty, so only the white space at the end of the line belongs to the value
 	}
 	if tab {
@@ -98,74 +106,77 @@ func (c *checker) checkTabs(node *yaml.Node) error {
 }
 
 // tabAtEnd reports whether the white space at the end of text contains a tab.
-func tabAtEnd(text []byte) bool {
-	return bytes.IndexByte(text[len(bytes.TrimRight(text, " \t")):], '\t') >= 0
+func tabAtEnd(text string) bool {
+	return strings.IndexByte(text[len(strings.TrimRight(text, " \t")):], '\t') >= 0
 }
 
 // tabBehind reports whether a tab follows a scalar, or is inside of a plain scalar. It returns false for a scalar that
 // spans several lines.
-func tabBehind(rest []byte, node *yaml.Node) bool {
-	if node.Kind != yaml.ScalarNode || node.Value == "" {
+func tabBehind(rest string, node *frontmatter.Node) bool {
+	if node.Kind != frontmatter.Scalar || node.Text == "" || isTagged(node) {
 		return false
 	}
 	switch node.Style {
-	case yaml.SingleQuotedStyle, yaml.DoubleQuotedStyle:
+	case frontmatter.SingleQuoted, frontmatter.DoubleQuoted:
 		end := quoteLen(rest)
 		if end == 0 {
 			return false
 		}
 		rest = rest[end:]
-	case 0:
-		behind, whole := bytes.CutPrefix(rest, []byte(node.Value))
+	case frontmatter.Plain:
+		behind, whole := strings.CutPrefix(rest, node.Text)
 		if !whole {
 			return false
 		}
-		if strings.Contains(node.Value, "\t") {
+		if strings.Contains(node.Text, "\t") {
 			return true
 		}
 		rest = behind
 	default:
 		return false
 	}
-	return bytes.HasPrefix(bytes.TrimLeft(rest, " "), []byte("\t"))
+	return strings.HasPrefix(strings.TrimLeft(rest, " "), "\t")
 }
 
 // count returns the number of keys of a mapping, including merged keys. If the mapping merges itself, the result is
 // greater than maxMerged.
-func (c *checker) count(mapping *yaml.Node) int {
+func (c *checker) count(mapping *frontmatter.Node) int {
 	if n, ok := c.merged[mapping]; ok {
 		if n == 0 {
 			return maxMerged + 1
 		}
 		return n
 	}
+	if c.merged == nil {
+		c.merged = map[*frontmatter.Node]int{}
+	}
 	c.merged[mapping] = 0
-	n := 1 + len(mapping.Content)/2
-	for i := 0; i < len(mapping.Content); i += 2 {
-		if !isMerge(mapping.Content[i]) {
+	n := 1 + len(mapping.Children)/2
+	for i := 0; i < len(mapping.Children); i += 2 {
+		if !isMerge(mapping.Children[i]) {
 			continue
 		}
-		merged := resolveAlias(mapping.Content[i+1])
-		if merged.Kind == yaml.MappingNode {
+		merged := mapping.Children[i+1].Resolve()
+		if merged.Kind == frontmatter.Mapping {
 			n += c.count(merged)
 			continue
 		}
-		for _, item := range merged.Content {
-			n = min(n+c.count(resolveAlias(item)), maxMerged+1)
+		for _, item := range merged.Children {
+			n = min(n+c.count(item.Resolve()), maxMerged+1)
 		}
 	}
 	c.merged[mapping] = min(n, maxMerged+1)
 	return c.merged[mapping]
 }
 
-func checkMerge(value *yaml.Node) error {
-	value = resolveAlias(value)
-	if value.Kind == yaml.MappingNode {
+func checkMerge(value *frontmatter.Node) error {
+	value = value.Resolve()
+	if value.Kind == frontmatter.Mapping {
 		return nil
 	}
-	if value.Kind == yaml.SequenceNode {
-		for _, item := range value.Content {
-			if resolveAlias(item).Kind != yaml.MappingNode {
+	if value.Kind == frontmatter.Sequence {
+		for _, item := range value.Children {
+			if item.Resolve().Kind != frontmatter.Mapping {
 				return &SyntaxError{item.Line, "<< merges only mappings"}
 			}
 		}
@@ -174,6 +185,6 @@ func checkMerge(value *yaml.Node) error {
 	return &SyntaxError{value.Line, "<< merges only a mapping or a list of mappings"}
 }
 
-func unknownTag(node *yaml.Node) error {
+func unknownTag(node *frontmatter.Node) error {
 	return &SyntaxError{node.Line, "an unknown tag"} // the error does not quote the tag, because the tag may be a password that begins with !
 }

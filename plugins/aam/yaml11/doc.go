@@ -3,21 +3,19 @@
 // converts the values of a document, and collects all problems. EachItem reads a long list item by item. Encode and
 // ListEncoder write whole documents. Document.Set changes one value in a user's file and preserves all other bytes.
 //
-// The library go.yaml.in/yaml/v4 parses documents. Package yaml11 itself determines the types of plain scalars, because
-// the library follows YAML 1.2. Most files are in a simple style, which a faster parser (types lines and block) parses.
-// For each document that parser returns the same values as the library, or false.
+// The package sdk/frontmatter parses documents to trees, which do not depend on the version of YAML. Package yaml11
+// determines the types of plain scalars and the meaning of tags and merge keys, and refuses what PyYAML refuses.
 package yaml11
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v4"
-	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // maxDepth is the maximum nesting depth of values. The file formats of aam need six levels.
@@ -40,9 +38,9 @@ const byteOrderMark = "\ufeff"
 
 // Document is the parsed content of a file. The zero value is an empty document.
 type Document struct {
-	root *node  // nil if the document has no value
-	mark bool   // the file begins with a byte-order mark
-	data []byte // the content without the byte-order mark
+	root *frontmatter.Node // nil if the document has no value
+	mark bool              // the file begins with a byte-order mark
+	data []byte            // the content without the byte-order mark
 }
 
 // Bytes returns the content of the file, including a byte-order mark.
@@ -63,56 +61,11 @@ func Parse(data []byte, limit int) (*Document, error) {
 		return nil, &SyntaxError{Line: 1 + bytes.Count(data[:firstInvalid(data)], []byte("\n")), Reason: "not UTF-8"}
 	}
 	data, mark := bytes.CutPrefix(data, []byte(byteOrderMark))
-	if root, ok := loadBlock(data); ok {
-		return &Document{root: root, data: data, mark: mark}, nil
-	}
-	tree, err := load(data)
+	root, err := load(&frontmatter.Parser{}, string(data), maxDepth)
 	if err != nil {
 		return nil, err
 	}
-	if tree == nil {
-		return &Document{data: data, mark: mark}, nil
-	}
-	c := checker{lines: bytes.Split(data, []byte("\n")), merged: map[*yaml.Node]int{}}
-	if err := c.check(tree, false); err != nil {
-		return nil, err
-	}
-	return &Document{root: compose(tree, map[*yaml.Node]*node{}), data: data, mark: mark}, nil
-}
-
-// compose converts a node of the library, with all nodes below it. It replaces aliases by their targets, which are
-// shared.
-func compose(from *yaml.Node, done map[*yaml.Node]*node) *node {
-	from = resolveAlias(from)
-	if to := done[from]; to != nil {
-		return to
-	}
-	to := &node{line: from.Line}
-	done[from] = to
-	switch from.Kind {
-	case yaml.SequenceNode:
-		to.kind = List
-	case yaml.MappingNode:
-		to.kind = Mapping
-	default:
-		to.kind, to.text = scalarKind(from), from.Value
-		if isTagged(from, binaryTag) {
-			data, _ := decodeBinary(from.Value)
-			*to = *binaryNode(data, from.Line)
-		}
-	}
-	for i, child := range from.Content {
-		item := compose(child, done)
-		if to.kind == Mapping && i%2 == 0 && isMerge(child) {
-			item = &node{kind: merge, text: item.text, line: item.line}
-		}
-		if to.kind == Mapping && i%2 == 0 && isTagged(resolveAlias(child), binaryTag) {
-			item = &node{kind: Binary, text: item.text, line: item.line} // a binary key must not equal any string, so the key gets the kind Binary
-		}
-		to.items = append(to.items, item)
-	}
-	composeTagged(to, from)
-	return to
+	return &Document{root: root, data: data, mark: mark}, nil
 }
 
 func firstInvalid(data []byte) int {
@@ -127,54 +80,55 @@ func firstInvalid(data []byte) int {
 	return at
 }
 
-// load parses data with the library. It returns the root of the only document; nil if data contains no document.
-func load(data []byte) (*yaml.Node, error) {
-	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithV4Defaults(), yaml.WithUniqueKeys(false),
-		yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
-	if err != nil {
+// load parses text, checks the tree, and converts its tagged values.
+func load(p *frontmatter.Parser, text string, depth int) (*frontmatter.Node, error) {
+	root, err := parseTree(p, text, depth)
+	if err != nil || root == nil {
 		return nil, err
 	}
-	var document, second yaml.Node
-	switch err := loader.Load(&document); {
-	case errors.Is(err, io.EOF):
-		return nil, nil
-	case err != nil:
-		return nil, syntaxError(err)
+	c := checker{}
+	if strings.IndexByte(text, '\t') >= 0 {
+		c.lines = strings.Split(text, "\n")
 	}
-	switch err := loader.Load(&second); {
-	case errors.Is(err, io.EOF):
-	case err != nil:
-		return nil, syntaxError(err)
-	default:
-		return nil, &SyntaxError{second.Line, "a second document begins here; only one is allowed"}
+	if err := c.check(root, false); err != nil {
+		return nil, err
 	}
-	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
-		return nil, nil
+	if c.tagged {
+		converter{}.convert(root)
 	}
-	return document.Content[0], nil
+	return root, nil
 }
 
-// anchorName matches the name of an anchor in an error message of the library. These messages quote no other part of a
-// document.
+// parseTree returns the tree of text as frontmatter parses it; nil if text contains no document.
+func parseTree(p *frontmatter.Parser, text string, depth int) (*frontmatter.Node, error) {
+	root, err := p.Parse(text, frontmatter.Options{Depth: depth, Aliases: true, WithoutComments: true})
+	if err != nil {
+		return nil, syntaxError(err)
+	}
+	return root, nil
+}
+
+// anchorName matches the name of an anchor in an error message of the YAML library. These messages quote no other part
+// of a document.
 var anchorName = regexp.MustCompile(`(?s)'.*' `)
 
 func syntaxError(err error) *SyntaxError {
-	var load *yaml.LoadError
-	if errors.As(err, &load) {
-		// The name of the anchor is removed from the message, because it may be a password that begins with *.
-		return &SyntaxError{max(0, load.Mark.Line), anchorName.ReplaceAllString(load.Message, "")}
+	var failed *frontmatter.Error
+	if !errors.As(err, &failed) {
+		return &SyntaxError{Reason: err.Error()}
 	}
-	return &SyntaxError{Reason: err.Error()}
+	// The name of the anchor is removed from the message, because it may be a password that begins with *.
+	reason := anchorName.ReplaceAllString(strings.TrimPrefix(failed.Reason, "invalid YAML: "), "")
+	if failed.Column == 0 { // the library does not know the line of a character that it does not accept
+		return &SyntaxError{Reason: reason}
+	}
+	return &SyntaxError{failed.Line, reason}
 }
 
-// resolveAlias returns the target of an alias, and any other node unchanged.
-func resolveAlias(node *yaml.Node) *yaml.Node {
-	for node.Kind == yaml.AliasNode && node.Alias != nil {
-		node = node.Alias
-	}
-	return node
-}
+// isTagged reports whether a node has a tag in the file. The tag ! has no meaning.
+func isTagged(n *frontmatter.Node) bool { return n.Tag != "" && n.Tag != "!" }
 
-func isMerge(key *yaml.Node) bool {
-	return key.Kind == yaml.ScalarNode && key.Value == "<<" && key.Style&^yaml.TaggedStyle == 0
+// isMerge reports whether a key is << without quotes.
+func isMerge(key *frontmatter.Node) bool {
+	return key.Kind == frontmatter.Scalar && key.Style == frontmatter.Plain && key.Text == "<<"
 }

@@ -6,21 +6,20 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// editor changes one value of a document. It computes candidate texts from the positions that the library reports for
-// nodes. It accepts the first candidate that parses to the wanted value and keeps all comments.
+// editor changes one value of a document. It computes candidate texts from the positions of the nodes. It accepts the first candidate that parses to the wanted value and keeps all comments.
 type editor struct {
 	text  []byte
 	lines []int // the offset of the first byte of each line
-	want  *node
+	want  *frontmatter.Node
 }
 
 // edit returns the document with the value at path replaced by value. The result parses to want. If edit accepts no
 // candidate, it returns nil.
-func edit(text []byte, value any, path []string, want *node) []byte {
-	root, err := load(text)
+func edit(text []byte, value any, path []string, want *frontmatter.Node) []byte {
+	root, err := parseTree(&frontmatter.Parser{}, string(text), maxDepth)
 	if err != nil {
 		return nil
 	}
@@ -43,14 +42,14 @@ func (e *editor) put(from, to int, with string) []byte {
 	}
 	text := slices.Concat(e.text[:from], []byte(with), e.text[to:])
 	got, err := Parse(text, len(text))
-	if err != nil || !equal(got.root, e.want, map[[2]*node]bool{}) {
+	if err != nil || !equal(got.root, e.want, map[[2]*frontmatter.Node]bool{}) {
 		return nil
 	}
 	return text
 }
 
 // set follows path as far as the document contains the elements of path, and adds or replaces a value there.
-func (e *editor) set(root *yaml.Node, value any, path []string) []byte {
+func (e *editor) set(root *frontmatter.Node, value any, path []string) []byte {
 	if root == nil || isBlank(root) {
 		return e.insert(nested(path, value), 0, len(e.lines), e.contentEnd(len(e.lines)))
 	}
@@ -68,30 +67,30 @@ func (e *editor) set(root *yaml.Node, value any, path []string) []byte {
 		if isNull(at) {
 			return e.replace(at, nested(path[i:], value), indent, end)
 		}
-		if at.Kind == yaml.AliasNode {
+		if at.Kind == frontmatter.Alias {
 			return e.replace(at, e.wanted(path[:i]), indent, end)
 		}
 		place := placeOf(at, key)
 		if place < 0 {
 			more := nested(path[i+1:], value)
-			if i+1 < len(path) && slices.ContainsFunc(at.Content, isMerge) {
+			if i+1 < len(path) && slices.ContainsFunc(at.Children, isMerge) {
 				more = e.wanted(path[:i+1])
 			}
 			return e.add(at, key, more, end)
 		}
-		if at.Kind == yaml.MappingNode {
+		if at.Kind == frontmatter.Mapping {
 			indent = e.keyIndent(at)
 		}
-		if next := place + 1; next < len(at.Content) {
-			end = at.Content[next].Line - 1
+		if next := place + 1; next < len(at.Children) {
+			end = at.Children[next].Line - 1
 		}
-		at = at.Content[place]
+		at = at.Children[place]
 	}
 	return e.replace(at, value, indent, end)
 }
 
 // wanted returns the value that the edited document must have at path.
-func (e *editor) wanted(path []string) *node {
+func (e *editor) wanted(path []string) *frontmatter.Node {
 	at := Value{node: e.want}
 	for _, key := range path {
 		if n, err := strconv.Atoi(key); err == nil && at.Kind() == List {
@@ -111,28 +110,28 @@ func nested(path []string, value any) any {
 	return value
 }
 
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && scalarKind(n) == Null }
+func isNull(n *frontmatter.Node) bool { return n.Kind == frontmatter.Scalar && kindOf(n) == Null }
 
 // isBlank reports whether n is a null that is written as an empty value.
-func isBlank(n *yaml.Node) bool {
-	return n.Kind == yaml.ScalarNode && n.Value == "" && n.Style == 0 && n.Anchor == ""
+func isBlank(n *frontmatter.Node) bool {
+	return n.Kind == frontmatter.Scalar && n.Text == "" && n.Style == frontmatter.Plain && !isTagged(n) && n.Anchor == ""
 }
 
 // add appends a value to a mapping or list that ends before the line with the number "end".
-func (e *editor) add(to *yaml.Node, key string, value any, end int) []byte {
+func (e *editor) add(to *frontmatter.Node, key string, value any, end int) []byte {
 	more := any([]any{value})
-	if to.Kind == yaml.MappingNode {
+	if to.Kind == frontmatter.Mapping {
 		more = Map{{key, value}}
 	}
-	if to.Style == yaml.FlowStyle {
+	if to.Style == frontmatter.Flow && !isTagged(to) {
 		return e.addInFlow(to, more)
 	}
-	if len(to.Content) == 0 || to.Style != 0 {
+	if len(to.Children) == 0 || to.Style != frontmatter.Plain || isTagged(to) {
 		return nil
 	}
 	indent := e.keyIndent(to)
-	if to.Kind == yaml.SequenceNode {
-		line, ok := e.dash(to.Content[0])
+	if to.Kind == frontmatter.Sequence {
+		line, ok := e.dash(to.Children[0])
 		if !ok {
 			return nil
 		}
@@ -178,12 +177,12 @@ func (e *editor) block(value any, indent int) (string, bool) {
 
 // replace replaces the value old. The key of old has the given indentation, and old ends before the line with the
 // number end.
-func (e *editor) replace(old *yaml.Node, value any, indent, end int) []byte {
+func (e *editor) replace(old *frontmatter.Node, value any, indent, end int) []byte {
 	from, ok := e.offset(old)
 	if !ok {
 		return nil
 	}
-	isBlock := (old.Kind == yaml.SequenceNode || old.Kind == yaml.MappingNode) && old.Style&yaml.FlowStyle == 0
+	isBlock := (old.Kind == frontmatter.Sequence || old.Kind == frontmatter.Mapping) && old.Style != frontmatter.Flow
 	if items, ok := value.([]string); ok && isBlock && len(items) > 0 {
 		return e.replaceItems(old, items)
 	}
@@ -196,7 +195,7 @@ func (e *editor) replace(old *yaml.Node, value any, indent, end int) []byte {
 	if !ok {
 		return nil
 	}
-	if isNonEmpty(value) && len(old.Content) == 0 {
+	if isNonEmpty(value) && len(old.Children) == 0 {
 		if edited := e.fill(from, to, value, indent); edited != nil {
 			return edited
 		}
@@ -244,7 +243,7 @@ func (e *editor) fill(from, to int, value any, indent int) []byte {
 }
 
 // addInFlow appends a value to a collection that is written between brackets.
-func (e *editor) addInFlow(to *yaml.Node, more any) []byte {
+func (e *editor) addInFlow(to *frontmatter.Node, more any) []byte {
 	from, ok := e.offset(to)
 	if !ok {
 		return nil
@@ -255,7 +254,7 @@ func (e *editor) addInFlow(to *yaml.Node, more any) []byte {
 	}
 	for _, text := range inline(more) {
 		text = text[1 : len(text)-1] // remove the brackets around the new value
-		if len(to.Content) > 0 {
+		if len(to.Children) > 0 {
 			text = ", " + text
 		}
 		if edited := e.put(last, last, text); edited != nil {
@@ -266,18 +265,18 @@ func (e *editor) addInFlow(to *yaml.Node, more any) []byte {
 }
 
 // replaceItems replaces the items of a block list. It keeps all comments and the lines of unchanged items.
-func (e *editor) replaceItems(old *yaml.Node, with []string) []byte {
-	first, last := old.Content[0].Line-1, old.Content[len(old.Content)-1].Line-1
-	lead, ok := e.dash(old.Content[0])
+func (e *editor) replaceItems(old *frontmatter.Node, with []string) []byte {
+	first, last := old.Children[0].Line-1, old.Children[len(old.Children)-1].Line-1
+	lead, ok := e.dash(old.Children[0])
 	if !ok {
 		return nil
 	}
-	oldLine, itemAt := map[string]string{}, map[int]*yaml.Node{}
-	for _, item := range old.Content {
-		if _, ok := e.dash(item); !ok || item.Kind != yaml.ScalarNode {
+	oldLine, itemAt := map[string]string{}, map[int]*frontmatter.Node{}
+	for _, item := range old.Children {
+		if _, ok := e.dash(item); !ok || item.Kind != frontmatter.Scalar {
 			return nil
 		}
-		oldLine[item.Value] = strings.TrimRight(string(e.line(item.Line-1)), "\r\n") + e.eol()
+		oldLine[item.Text] = strings.TrimRight(string(e.line(item.Line-1)), "\r\n") + e.eol()
 		itemAt[item.Line-1] = item
 	}
 	var out strings.Builder
@@ -294,7 +293,7 @@ func (e *editor) replaceItems(old *yaml.Node, with []string) []byte {
 		item := itemAt[n]
 		if item == nil {
 			out.Write(e.line(n))
-		} else if comment := e.comment(item); comment != "" && !kept[item.Value] {
+		} else if comment := e.comment(item); comment != "" && !kept[item.Text] {
 			out.WriteString(lead + comment + e.eol())
 		}
 	}
@@ -303,15 +302,15 @@ func (e *editor) replaceItems(old *yaml.Node, with []string) []byte {
 
 // placeOf returns the index in Content at which the value of a key in a mapping is, or the item of a list whose number
 // is key; -1 if there is no such value.
-func placeOf(in *yaml.Node, key string) int {
-	if in.Kind == yaml.SequenceNode {
-		if n, err := strconv.Atoi(key); err == nil && n >= 0 && n < len(in.Content) {
+func placeOf(in *frontmatter.Node, key string) int {
+	if in.Kind == frontmatter.Sequence {
+		if n, err := strconv.Atoi(key); err == nil && n >= 0 && n < len(in.Children) {
 			return n
 		}
 		return -1
 	}
-	for i := len(in.Content) - 2; i >= 0; i -= 2 {
-		if name := resolveAlias(in.Content[i]); name.Value == key && !isMerge(name) {
+	for i := len(in.Children) - 2; i >= 0; i -= 2 {
+		if name := in.Children[i].Resolve(); name.Text == key && !isMerge(name) {
 			return i + 1
 		}
 	}

@@ -103,6 +103,26 @@ func TestSetReplacesValuesOverSeveralLines(t *testing.T) {
 	}
 }
 
+// TestSetOfListWithItemOverSeveralLines checks that Set does not panic if the items of the list do not end on the lines
+// on which they begin.
+func TestSetOfListWithItemOverSeveralLines(t *testing.T) {
+	for _, before := range []string{"a:\n- >\n  x\n", "a:\n- x\n  y\n", "b: 1\na:\n- 'x\n  y' # c\n- z\n"} {
+		for _, items := range [][]string{{"new"}, {"x y", "new"}, {"z", "new"}} {
+			got, err := yaml11.Parse([]byte(before), 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := got.Set(items, "a"); err != nil {
+				continue // the layout does not allow the change
+			}
+			var r yaml11.Reader
+			if diff := cmp.Diff(items, r.Texts(got.Root().Field("a"))); diff != "" {
+				t.Errorf("%q: %q (-want +got)\n%s", before, got.Bytes(), diff)
+			}
+		}
+	}
+}
+
 // FuzzSet checks that Set does not change other values or comment lines.
 func FuzzSet(f *testing.F) {
 	for _, seed := range []string{

@@ -3,6 +3,8 @@ package yaml11
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // EachItem calls do with each item of the list in a document whose only top-level key is key, such as the index of a
@@ -17,17 +19,18 @@ func EachItem(data []byte, key string, do func(Value) bool) bool {
 	if !strings.HasPrefix(text, key+":\n") || begin == len(text) || !utf8.Valid(data) {
 		return false
 	}
-	b := &block{}
+	var parser frontmatter.Parser
 	for begin < len(text) {
 		end := begin + itemLength(text[begin:])
 		if end == begin {
 			return false
 		}
-		item, ok := b.loneItem(data[begin:end], text[begin:end])
-		if !ok {
-			item, ok = parseItem(key, text[begin:end])
+		// The document is one level deeper than its list.
+		list, err := load(&parser, text[begin:end], maxDepth-1)
+		if err != nil || list == nil || list.Kind != frontmatter.Sequence || len(list.Children) != 1 {
+			return false
 		}
-		if !ok || !do(item) {
+		if item := list.Children[0].Resolve(); !do(Value{node: item, root: item}) {
 			return false
 		}
 		begin = end
@@ -39,7 +42,7 @@ func EachItem(data []byte, key string, do func(Value) bool) bool {
 // assumes that an item ends before the next line that is not indented. If that line belongs to a quoted scalar, the
 // later parsing of the item fails.
 func itemLength(text string) int {
-	if !isItem(text) {
+	if !strings.HasPrefix(text, "- ") {
 		return 0
 	}
 	for end := 0; ; {
@@ -51,27 +54,4 @@ func itemLength(text string) int {
 			return end
 		}
 	}
-}
-
-// loneItem parses a list item that is in the simple style.
-func (b *block) loneItem(data []byte, text string) (Value, bool) {
-	b.reset(data, text)
-	if b.indent != 0 || !isItem(b.content) {
-		return Value{}, false
-	}
-	n := b.item(0)
-	return Value{node: n, root: n}, b.done()
-}
-
-// parseItem parses a list item in any style.
-func parseItem(key, text string) (Value, bool) {
-	document, err := Parse([]byte(key+":\n"+text), len(key)+2+len(text))
-	if err != nil {
-		return Value{}, false
-	}
-	items := document.Root().Field(key).Items()
-	if len(items) != 1 {
-		return Value{}, false
-	}
-	return items[0], true
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // collect returns all items that EachItem finds, without line numbers.
@@ -75,9 +77,10 @@ func sameItems(t *testing.T, text string, got []string) {
 }
 
 // unnumbered returns a node as text, without line numbers.
-func unnumbered(n *node) string {
-	text := fmt.Sprintf("%d %q", n.kind, n.text)
-	for _, item := range n.items {
+func unnumbered(n *frontmatter.Node) string {
+	n = n.Resolve()
+	text := fmt.Sprintf("%d %q", kindOf(n), n.Text)
+	for _, item := range n.Children {
 		text += " [" + unnumbered(item) + "]"
 	}
 	return text
@@ -102,6 +105,8 @@ func TestEachItemAgreesWithParseOnRandomDocuments(t *testing.T) {
 		t.Errorf("only %d of %d documents were parsed", read, rounds)
 	}
 }
+
+const rounds = 50_000
 
 // FuzzEachItem checks that EachItem finds the same items as Parse.
 func FuzzEachItem(f *testing.F) {

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // The functions in this file compute the offsets at which the nodes of a document begin and end.
 
 // offset returns the offset at which a node begins, including the anchor and the tag of the node.
-func (e *editor) offset(n *yaml.Node) (int, bool) {
+func (e *editor) offset(n *frontmatter.Node) (int, bool) {
 	if n.Line < 1 || n.Line > len(e.lines) {
 		return 0, false
 	}
@@ -27,23 +27,23 @@ func (e *editor) offset(n *yaml.Node) (int, bool) {
 // extent returns the offset at which a node ends. The node begins at the offset from, its key has the indentation
 // indent, and it must not be a block collection. For a collection between brackets, the result last is the offset at
 // which the last value of the collection ends.
-func (e *editor) extent(n *yaml.Node, from, indent int) (to, last int, ok bool) {
+func (e *editor) extent(n *frontmatter.Node, from, indent int) (to, last int, ok bool) {
 	from = e.skipProperties(from)
 	rest := e.text[from:]
-	switch n.Style &^ yaml.TaggedStyle {
-	case yaml.FlowStyle:
+	switch n.Style {
+	case frontmatter.Flow:
 		return e.brackets(from)
-	case yaml.SingleQuotedStyle, yaml.DoubleQuotedStyle:
+	case frontmatter.SingleQuoted, frontmatter.DoubleQuoted:
 		end := quoteLen(rest)
 		return from + end, 0, end > 0
-	case yaml.LiteralStyle, yaml.FoldedStyle:
+	case frontmatter.Literal, frontmatter.Folded:
 		return e.blockScalarEnd(from, indent), 0, true
 	}
-	if n.Kind == yaml.AliasNode {
-		return from + 1 + len(n.Value), 0, bytes.HasPrefix(rest, []byte("*"+n.Value))
+	if n.Kind == frontmatter.Alias {
+		return from + 1 + len(n.Text), 0, bytes.HasPrefix(rest, []byte("*"+n.Text))
 	}
 	to = from
-	for i, word := range strings.Fields(n.Value) {
+	for i, word := range strings.Fields(n.Text) {
 		if i > 0 {
 			to += len(e.text[to:]) - len(bytes.TrimLeft(e.text[to:], " \t\r\n"))
 		}
@@ -104,7 +104,7 @@ func (e *editor) blockExtent(from, end int) (int, int, bool) {
 }
 
 // quoteLen returns the length of the quoted text at the start of rest; 0 if rest does not start with a quote.
-func quoteLen(rest []byte) int {
+func quoteLen[T string | []byte](rest T) int {
 	if len(rest) == 0 || rest[0] != '"' && rest[0] != '\'' {
 		return 0
 	}
@@ -157,7 +157,7 @@ func (e *editor) lineAt(at int) int {
 
 // dash returns the text before the dash of a list item. It returns false if the item does not begin on the line of the
 // dash.
-func (e *editor) dash(item *yaml.Node) (string, bool) {
+func (e *editor) dash(item *frontmatter.Node) (string, bool) {
 	start, ok := e.offset(item)
 	if !ok {
 		return "", false
@@ -167,8 +167,8 @@ func (e *editor) dash(item *yaml.Node) (string, bool) {
 }
 
 // keyIndent returns the indentation of a block mapping. Its first key may follow "? ".
-func (e *editor) keyIndent(mapping *yaml.Node) int {
-	key := mapping.Content[0]
+func (e *editor) keyIndent(mapping *frontmatter.Node) int {
+	key := mapping.Children[0]
 	if start, ok := e.offset(key); ok {
 		before := strings.TrimRight(string(e.text[e.lines[key.Line-1]:start]), " ")
 		if indent, ok := strings.CutSuffix(before, "?"); ok {
@@ -201,10 +201,10 @@ func (e *editor) start(line int) int {
 }
 
 // comment returns the comment that follows a scalar on the same line; "" if there is no such comment.
-func (e *editor) comment(item *yaml.Node) string {
+func (e *editor) comment(item *frontmatter.Node) string {
 	from, ok := e.offset(item)
 	to, _, ok2 := e.extent(item, from, 0)
-	if !ok || !ok2 {
+	if !ok || !ok2 || to > e.start(item.Line) { // the scalar may end on a later line
 		return ""
 	}
 	rest := strings.TrimSpace(string(e.text[to:e.start(item.Line)]))

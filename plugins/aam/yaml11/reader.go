@@ -54,7 +54,7 @@ func (r *Reader) Problem(v Value, format string, args ...any) {
 
 // Required reports whether v exists. It adds a problem if v is absent.
 func (r *Reader) Required(v Value) bool {
-	if v.Kind() == Absent {
+	if v.node == nil {
 		r.Problem(v, "field required")
 		return false
 	}
@@ -63,8 +63,8 @@ func (r *Reader) Required(v Value) bool {
 
 // Text returns a string, which must exist. It adds a problem for unquoted numbers, booleans and dates.
 func (r *Reader) Text(v Value) string {
-	if v.node != nil && v.node.kind == Text { // most values are strings
-		return v.node.text
+	if v.node != nil && kindOf(v.node) == Text { // most values are strings
+		return v.node.Text
 	}
 	if r.Required(v) && r.is(v, Text) {
 		return v.Text()
@@ -74,7 +74,7 @@ func (r *Reader) Text(v Value) string {
 
 // TextOr returns a string; it returns the argument "absent" if v does not exist.
 func (r *Reader) TextOr(v Value, absent string) string {
-	if v.Kind() == Absent {
+	if v.node == nil {
 		return absent
 	}
 	return r.Text(v)
@@ -134,7 +134,7 @@ func (r *Reader) Int(v Value, absent int64) int64 {
 
 // List returns the values of a list; none if v is absent.
 func (r *Reader) List(v Value) []Value {
-	if v.Kind() == Absent || !r.is(v, List) {
+	if v.node == nil || !r.is(v, List) {
 		return nil
 	}
 	return v.Items()
@@ -142,10 +142,10 @@ func (r *Reader) List(v Value) []Value {
 
 // Texts returns a list of strings, which is empty if v is absent.
 func (r *Reader) Texts(v Value) []string {
-	if v.Kind() == Absent || !r.is(v, List) {
+	if v.node == nil || !r.is(v, List) {
 		return []string{}
 	}
-	n := len(v.node.items)
+	n := len(v.node.Children)
 	if n == 0 {
 		return []string{}
 	}
@@ -153,15 +153,15 @@ func (r *Reader) Texts(v Value) []string {
 		r.texts = make([]string, 0, max(n, min(maxSlab, 2*cap(r.texts))))
 	}
 	from := len(r.texts)
-	for _, item := range v.node.items {
-		r.texts = append(r.texts, r.Text(Value{node: item, parent: v.node, root: v.root}))
+	for _, item := range v.node.Children {
+		r.texts = append(r.texts, r.Text(Value{node: item.Resolve(), parent: v.node, root: v.root}))
 	}
 	return r.texts[from:len(r.texts):len(r.texts)]
 }
 
 // Mapping reports whether v is a mapping. It adds a problem for a value of another kind, unless v is absent.
 func (r *Reader) Mapping(v Value) bool {
-	return v.Kind() != Absent && r.is(v, Mapping)
+	return v.node != nil && r.is(v, Mapping)
 }
 
 // Entries returns the entries of a mapping; none if v is absent. It adds a problem for a key that is not a string.

@@ -132,3 +132,43 @@ func TestRealFiles(t *testing.T) {
 		t.Errorf("%d files were encoded: %v", count, err)
 	}
 }
+
+// TestFilesOfTheProgramAreParsedFast checks that the parser of frontmatter parses the files that the aam program writes
+// without the YAML library, which allocates several times for each line, and that both return the same values for all
+// files of the sample data.
+func TestFilesOfTheProgramAreParsedFast(t *testing.T) {
+	count := 0
+	err := filepath.WalkDir(realdata.Path(t), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".yaml") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		document, err := yaml11.Parse(data, 1<<20)
+		if err != nil || strings.HasPrefix(string(data), "---") {
+			return nil
+		}
+		byLibrary, err := yaml11.Parse(append([]byte("---\n"), data...), 1<<20)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		got, _ := document.Root().Plain()
+		want, _ := byLibrary.Root().Plain()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-library +got)\n%s", path, diff)
+		}
+		if strings.HasSuffix(path, "-registry/index.yaml") || strings.HasSuffix(path, "metadata.yaml") && strings.Contains(path, "-registry/") {
+			count++
+			allocations := testing.AllocsPerRun(1, func() { _, _ = yaml11.Parse(data, 1<<20) })
+			if allocations > float64(20+strings.Count(string(data), "\n")) {
+				t.Errorf("%s was parsed by the library, with %v allocations", path, allocations)
+			}
+		}
+		return nil
+	})
+	if err != nil || count < 20 {
+		t.Errorf("%d files, %v", count, err)
+	}
+}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // Kind is the type of a value.
@@ -41,6 +41,14 @@ var (
 	timePattern  = regexp.MustCompile(`^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})(?:[Tt]|[ \t]+)([0-9]{1,2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]*)?[ \t]*(?:Z|[-+][0-9]{1,2}(?::?[0-9]{2})?)?$`)
 )
 
+// special is the set of bytes with which a plain scalar begins that may be something other than a string.
+var special = func() (set [256]bool) {
+	for _, c := range []byte("~nNyYtTfFoO+-.0123456789") {
+		set[c] = true
+	}
+	return set
+}()
+
 // plainKind returns the kind of a plain scalar.
 func plainKind(word string) Kind {
 	switch word {
@@ -68,55 +76,66 @@ func plainKind(word string) Kind {
 	return Text
 }
 
-// scalarKind returns the kind of a scalar that checkScalar has accepted.
-func scalarKind(node *yaml.Node) Kind {
-	if node.Style&yaml.TaggedStyle != 0 {
-		switch node.ShortTag() {
-		case "!!null":
-			return Null
-		case "!!bool":
-			return Bool
-		case "!!int":
-			return Int
-		case "!!float":
-			return Float
-		case "!!timestamp":
-			return Time
-		}
+// kindOf returns the kind of a node that is not an alias.
+func kindOf(n *frontmatter.Node) Kind {
+	switch {
+	case n.Kind == frontmatter.Sequence:
+		return List
+	case n.Kind == frontmatter.Mapping:
+		return Mapping
+	case n.Tag != "" && isTagged(n):
+		return taggedKind(n.Tag)
+	case n.Style != frontmatter.Plain || n.Text != "" && !special[n.Text[0]]:
 		return Text
 	}
-	if node.Style != 0 {
-		return Text
+	return plainKind(n.Text)
+}
+
+// taggedKind returns the kind of a scalar that has a tag.
+func taggedKind(tag string) Kind {
+	switch tag {
+	case "!!null":
+		return Null
+	case "!!bool":
+		return Bool
+	case "!!int":
+		return Int
+	case "!!float":
+		return Float
+	case "!!timestamp":
+		return Time
+	case binaryTag:
+		return Binary
 	}
-	return plainKind(node.Value)
+	return Text
 }
 
 // checkScalar returns an error for an unknown tag, and for a value that does not have the type of its tag. The errors
 // do not quote the value, because it may be a password.
-func checkScalar(node *yaml.Node, isKey bool) error {
-	tagged := node.Style&yaml.TaggedStyle != 0
-	if !tagged && node.Style == 0 && (node.Value == "=" || node.Value == "<<" && !isKey) {
-		return &SyntaxError{node.Line, fmt.Sprintf("%q is not a value in YAML 1.1: quote it", node.Value)}
+func checkScalar(n *frontmatter.Node, isKey bool) error {
+	tagged := isTagged(n)
+	if !tagged && n.Style == frontmatter.Plain && (n.Text == "=" || n.Text == "<<" && !isKey) {
+		return &SyntaxError{n.Line, fmt.Sprintf("%q is not a value in YAML 1.1: quote it", n.Text)}
 	}
-	kind := scalarKind(node)
+	kind := kindOf(n)
 	if tagged {
-		switch tag := node.ShortTag(); {
-		case tag == "!!str" || tag == "!" || tag == "!!merge" && isKey:
+		switch tag := n.Tag; {
+		case tag == "!!str" || tag == "!!merge" && isKey:
 			return nil
 		case tag == binaryTag:
-			if _, ok := decodeBinary(node.Value); !ok {
-				return &SyntaxError{node.Line, "a value does not have the type of its tag " + tag}
+			if _, ok := decodeBinary(n.Text); !ok {
+				return &SyntaxError{n.Line, "a value does not have the type of its tag " + tag}
 			}
 			return nil
 		case kind == Text:
-			return unknownTag(node)
-		case kind == Float && plainKind(node.Value) == Int:
-		case plainKind(node.Value) != kind:
-			return &SyntaxError{node.Line, "a value does not have the type of its tag " + tag}
+			return unknownTag(n)
+		case kind == Float && plainKind(n.Text) == Int:
+		case plainKind(n.Text) != kind:
+			return &SyntaxError{n.Line, "a value does not have the type of its tag " + tag}
 		}
 	}
-	if kind == Time && !realTime(node.Value) {
-		return &SyntaxError{node.Line, "this date does not exist"}
+	if kind == Time && !realTime(n.Text) {
+		return &SyntaxError{n.Line, "this date does not exist"}
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // errNotInPlace means that a change would lose a comment, an anchor or the layout of other values.
@@ -37,60 +39,55 @@ func (d *Document) Set(value any, path ...string) error {
 }
 
 // replaced returns a copy of the node "in", with value at path. The copy shares unchanged nodes with the node "in".
-func replaced(in, value *node, done, path []string) (*node, error) {
+func replaced(in, value *frontmatter.Node, done, path []string) (*frontmatter.Node, error) {
 	if len(path) == 0 {
 		return value, nil
 	}
-	if in == nil || in.kind == Null {
-		in = &node{kind: Mapping}
+	if in = in.Resolve(); in == nil || kindOf(in) == Null {
+		in = &frontmatter.Node{Kind: frontmatter.Mapping}
 	}
 	key, place := path[0], -1
 	switch n, err := strconv.Atoi(key); {
-	case in.kind == Mapping:
-		place = lastValue(in, key)
-	case in.kind == List && err == nil && n >= 0 && n <= len(in.items):
+	case in.Kind == frontmatter.Mapping:
+		place = placeOf(in, key)
+	case in.Kind == frontmatter.Sequence && err == nil && n >= 0 && n <= len(in.Children):
 		place = n
 	default:
 		return nil, fmt.Errorf("%s is not a mapping", strings.Join(done, "."))
 	}
 	to := *in
-	to.items = slices.Clone(in.items)
-	var old *node
+	to.Children = slices.Clone(in.Children)
+	var old *frontmatter.Node
 	switch {
 	case place < 0: // the key is absent, or comes from a merged mapping
-		old, place = Value{node: in}.Field(key).node, len(to.items)+1
-		to.items = append(to.items, &node{kind: Text, text: key}, nil)
-	case place == len(to.items):
-		to.items = append(to.items, nil)
+		old, place = Value{node: in}.Field(key).node, len(to.Children)+1
+		to.Children = append(to.Children, &frontmatter.Node{Text: key, Style: frontmatter.SingleQuoted}, nil)
+	case place == len(to.Children):
+		to.Children = append(to.Children, nil)
 	default:
-		old = to.items[place]
+		old = to.Children[place]
 	}
 	below, err := replaced(old, value, append(done, key), path[1:])
-	to.items[place] = below
+	to.Children[place] = below
 	return &to, err
-}
-
-// lastValue returns the index of the value of a key that the mapping itself contains; -1 if the mapping does not
-// contain the key.
-func lastValue(mapping *node, key string) int {
-	for i := len(mapping.items) - 2; i >= 0; i -= 2 {
-		if name := mapping.items[i]; name.kind != merge && name.text == key {
-			return i + 1
-		}
-	}
-	return -1
 }
 
 // equal reports whether two values are equal. The argument seen contains the pairs of nodes whose comparison has
 // already started.
-func equal(a, b *node, seen map[[2]*node]bool) bool {
+func equal(a, b *frontmatter.Node, seen map[[2]*frontmatter.Node]bool) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	if pair := [2]*node{a, b}; seen[pair] {
+	if isMerge(a) != isMerge(b) {
+		return false
+	}
+	a, b = a.Resolve(), b.Resolve()
+	if pair := [2]*frontmatter.Node{a, b}; seen[pair] {
 		return true
 	} else {
 		seen[pair] = true
 	}
-	return a.kind == b.kind && (a.text == b.text || a.kind == Null) && slices.EqualFunc(a.items, b.items, func(a, b *node) bool { return equal(a, b, seen) })
+	kind := kindOf(a)
+	return kind == kindOf(b) && (a.Text == b.Text || kind == Null) &&
+		slices.EqualFunc(a.Children, b.Children, func(a, b *frontmatter.Node) bool { return equal(a, b, seen) })
 }

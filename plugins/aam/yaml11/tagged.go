@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // The tags of YAML 1.1 whose values are converted. The conversion is the same as in PyYAML and the models of the aam
@@ -17,65 +17,73 @@ const (
 	pairsTag  = "!!pairs"
 )
 
-func isTagged(node *yaml.Node, tag string) bool {
-	return node.Style&yaml.TaggedStyle != 0 && node.ShortTag() == tag
-}
-
 // checkCollection returns an error if the tag of a collection is unknown, or is not valid for this kind of collection.
-func checkCollection(node *yaml.Node) error {
-	if node.Style&yaml.TaggedStyle == 0 {
+func checkCollection(n *frontmatter.Node) error {
+	if !isTagged(n) {
 		return nil
 	}
-	tag := node.ShortTag()
-	isList := node.Kind == yaml.SequenceNode
+	tag := n.Tag
+	isList := n.Kind == frontmatter.Sequence
 	switch tag {
 	case "!!seq", omapTag, pairsTag:
 		if !isList {
-			return &SyntaxError{node.Line, "a mapping does not have the form that its tag " + tag + " requires"}
+			return &SyntaxError{n.Line, "a mapping does not have the form that its tag " + tag + " requires"}
 		}
 	case "!!map", setTag:
 		if isList {
-			return &SyntaxError{node.Line, "a list does not have the form that its tag " + tag + " requires"}
+			return &SyntaxError{n.Line, "a list does not have the form that its tag " + tag + " requires"}
 		}
 	default:
-		return unknownTag(node)
+		return unknownTag(n)
 	}
 	if tag != omapTag && tag != pairsTag {
 		return nil
 	}
-	for _, item := range node.Content {
-		if item = resolveAlias(item); item.Kind != yaml.MappingNode || len(item.Content) != 2 {
+	for _, item := range n.Children {
+		if item = item.Resolve(); item.Kind != frontmatter.Mapping || len(item.Children) != 2 {
 			return &SyntaxError{item.Line, "an item of " + tag + " is not a mapping with one key"}
 		}
 	}
 	return nil
 }
 
-// composeTagged converts a collection that has a tag.
-func composeTagged(to *node, from *yaml.Node) {
-	switch {
-	case isTagged(from, setTag):
-		entries := Value{node: to, root: to}.Entries()
-		to.kind, to.items = List, make([]*node, len(entries))
-		for i, entry := range entries {
-			to.items[i] = entry.Key.node
-			if entry.Key.Kind() == Binary {
-				to.items[i] = binaryNode(entry.Key.Text(), entry.Key.node.line)
-			}
+// converter replaces the values of the tags above in a tree that the checker has accepted. It contains the scalars with
+// the tag !!binary that are already converted.
+type converter map[*frontmatter.Node]bool
+
+func (c converter) convert(n *frontmatter.Node) {
+	for i, child := range n.Children {
+		c.convert(child)
+		if key := child.Resolve(); n.Kind == frontmatter.Mapping && i%2 == 0 && c[key] {
+			// A binary key must not equal any string, so the key gets the kind Binary.
+			n.Children[i] = &frontmatter.Node{Tag: binaryTag, Text: key.Text, Line: key.Line}
 		}
-	case isTagged(from, omapTag), isTagged(from, pairsTag):
-		for i, item := range to.items {
-			to.items[i] = &node{kind: List, items: item.items, line: item.line}
+	}
+	switch n.Tag {
+	case binaryTag:
+		n.Text, _ = decodeBinary(n.Text)
+		c[n] = true
+		markText(n)
+	case setTag:
+		entries := Value{node: n, root: n}.Entries()
+		n.Kind, n.Tag, n.Children = frontmatter.Sequence, "", make([]*frontmatter.Node, len(entries))
+		for i, entry := range entries {
+			key := *entry.Key.node
+			markText(&key)
+			n.Children[i] = &key
+		}
+	case omapTag, pairsTag:
+		for i, item := range n.Children {
+			n.Children[i] = &frontmatter.Node{Kind: frontmatter.Sequence, Children: item.Resolve().Children, Line: item.Resolve().Line}
 		}
 	}
 }
 
-// binaryNode returns the node for decoded binary data.
-func binaryNode(data string, line int) *node {
-	if utf8.ValidString(data) {
-		return &node{kind: Text, text: data, line: line}
+// markText makes a node with decoded binary data a string if the data is UTF-8.
+func markText(n *frontmatter.Node) {
+	if n.Tag == binaryTag && utf8.ValidString(n.Text) {
+		n.Tag = "!!str"
 	}
-	return &node{kind: Binary, text: data, line: line}
 }
 
 // base64Digits is the alphabet of base64.

@@ -32,6 +32,7 @@ func TestTaggedValues(t *testing.T) {
 		{"k: [!!binary '///=']", "! k.0: must be a string, not binary data"},
 		{"k: !!omap [a: 1]", "! k.0: must be a string, not a list"},
 		{"k: !!pairs [a: 1, a: 2]", "! k.0: must be a string, not a list"},
+		{"<<: !!omap [k: [a]]", "a"},
 		{"k: !!seq [a]", "a"},
 		{"k: [a]\nother: !!omap [a: 1]\nmore: !!pairs [a: 1, a: 2]\nset: !!set {a}", "a"},
 		{"!!binary azo=: [x]\nk: [a]", "a"},

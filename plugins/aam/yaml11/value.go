@@ -6,27 +6,18 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // maxPlain is the maximum number of values that Plain returns, because aliases can expand to a huge number of values.
 const maxPlain = 100_000
 
-// node is a parsed value. For an alias, the target of the alias is used, so several nodes can share one child.
-type node struct {
-	kind  Kind
-	text  string  // the decoded value of a scalar
-	items []*node // the items of a list; for a mapping, each key followed by its value
-	line  int
-}
-
-// merge is the kind of a key << without quotes.
-const merge = Binary + 1
-
 // Value is a value in a document. The zero value stands for an absent value.
 type Value struct {
-	node   *node // nil if the value is absent
-	parent *node // nil if the value is the root of the document
-	root   *node
+	node   *frontmatter.Node // nil if the value is absent; never an alias
+	parent *frontmatter.Node // nil if the value is the root of the document
+	root   *frontmatter.Node
 	key    string // the key of the value, if parent is a mapping
 }
 
@@ -44,7 +35,7 @@ func (v Value) Kind() Kind {
 	if v.node == nil {
 		return Absent
 	}
-	return v.node.kind
+	return kindOf(v.node)
 }
 
 // Text returns the decoded content of a scalar of any kind; "" for a collection.
@@ -52,22 +43,23 @@ func (v Value) Text() string {
 	if v.node == nil {
 		return ""
 	}
-	return v.node.text
+	return v.node.Text
 }
 
 // Field returns the value of a key in a mapping. Of duplicate keys, Field returns the value of the last.
 func (v Value) Field(key string) Value {
 	found := Value{parent: v.node, root: v.root, key: key}
-	if v.Kind() != Mapping {
+	if v.node == nil || v.node.Kind != frontmatter.Mapping {
 		return found
 	}
-	items, merges := v.node.items, false
+	items, merges := v.node.Children, false
 	for i := len(items) - 2; i >= 0; i -= 2 {
-		if name := items[i]; name.kind == Text && name.text == key {
-			found.node = items[i+1]
-			return found
-		} else if name.kind == merge {
+		switch name := items[i].Resolve(); {
+		case name.Text == "<<" && isMerge(items[i]):
 			merges = true
+		case name.Text == key && kindOf(name) == Text:
+			found.node = items[i+1].Resolve()
+			return found
 		}
 	}
 	if !merges {
@@ -87,7 +79,7 @@ func (v Value) Entries() []Entry {
 	if v.Kind() != Mapping {
 		return nil
 	}
-	e := entries{of: v, place: make(map[entryKey]int, len(v.node.items)/2)}
+	e := entries{of: v, place: make(map[entryKey]int, len(v.node.Children)/2)}
 	e.add(v.node)
 	return e.list
 }
@@ -107,27 +99,28 @@ type entries struct {
 // add adds the merged entries of a mapping, and then the mapping's own entries, which take precedence. Of several
 // merged mappings, the first takes precedence. The recursion is bounded, because the checker has counted the merged
 // keys.
-func (e *entries) add(mapping *node) {
-	for i := 0; i < len(mapping.items); i += 2 {
-		if mapping.items[i].kind != merge {
+func (e *entries) add(mapping *frontmatter.Node) {
+	items := mapping.Children // mapping may be an item of a list with the tag !!omap, which converter has made a list
+	for i := 0; i < len(items); i += 2 {
+		if !isMerge(items[i]) {
 			continue
 		}
-		merged := mapping.items[i+1]
-		if merged.kind == Mapping {
+		merged := items[i+1].Resolve()
+		if merged.Kind == frontmatter.Mapping {
 			e.add(merged)
 			continue
 		}
-		for j := len(merged.items) - 1; j >= 0; j-- {
-			e.add(merged.items[j])
+		for _, item := range slices.Backward(merged.Children) {
+			e.add(item.Resolve())
 		}
 	}
-	for i := 0; i < len(mapping.items); i += 2 {
-		key := mapping.items[i]
-		if key.kind == merge {
+	for i := 0; i < len(items); i += 2 {
+		if isMerge(items[i]) {
 			continue
 		}
-		entry := Entry{Value{node: key, parent: e.of.node, root: e.of.root, key: key.text}, Value{node: mapping.items[i+1], parent: e.of.node, root: e.of.root, key: key.text}}
-		id := entryKey{key.kind, key.text}
+		key, value := items[i].Resolve(), items[i+1].Resolve()
+		entry := Entry{Value{node: key, parent: e.of.node, root: e.of.root, key: key.Text}, Value{node: value, parent: e.of.node, root: e.of.root, key: key.Text}}
+		id := entryKey{kindOf(key), key.Text}
 		if at, ok := e.place[id]; ok {
 			e.list[at] = entry
 			continue
@@ -142,9 +135,9 @@ func (v Value) Items() []Value {
 	if v.Kind() != List {
 		return nil
 	}
-	items := make([]Value, len(v.node.items))
-	for i, item := range v.node.items {
-		items[i] = Value{node: item, parent: v.node, root: v.root}
+	items := make([]Value, len(v.node.Children))
+	for i, item := range v.node.Children {
+		items[i] = Value{node: item.Resolve(), parent: v.node, root: v.root}
 	}
 	return items
 }
@@ -156,10 +149,10 @@ func (v Value) At() string {
 	if v.parent == nil {
 		return v.key
 	}
-	at, _ := find(v.root, v.parent, map[*node]bool{})
+	at, _ := find(v.root, v.parent, map[*frontmatter.Node]bool{})
 	key := v.key
-	if v.parent.kind == List && v.node != nil { // if v is absent, v.key is the requested key
-		key = strconv.Itoa(slices.Index(v.parent.items, v.node))
+	if v.parent.Kind == frontmatter.Sequence && v.node != nil { // if v is absent, v.key is the requested key
+		key = strconv.Itoa(slices.IndexFunc(v.parent.Children, func(item *frontmatter.Node) bool { return item.Resolve() == v.node }))
 	}
 	if at == "" {
 		return key
@@ -168,21 +161,21 @@ func (v Value) At() string {
 }
 
 // find returns the path of the node wanted, relative to the node "in"; it returns false if wanted is not below "in".
-func find(in, wanted *node, seen map[*node]bool) (string, bool) {
-	if in == wanted {
+func find(in, wanted *frontmatter.Node, seen map[*frontmatter.Node]bool) (string, bool) {
+	if in = in.Resolve(); in == wanted {
 		return "", true
 	}
-	if len(in.items) == 0 || seen[in] {
+	if len(in.Children) == 0 || seen[in] {
 		return "", false
 	}
 	seen[in] = true
-	for i, item := range in.items {
+	for i, item := range in.Children {
 		key := strconv.Itoa(i)
-		if in.kind == Mapping {
+		if in.Kind == frontmatter.Mapping {
 			if i%2 == 0 {
 				continue
 			}
-			key = in.items[i-1].text
+			key = in.Children[i-1].Resolve().Text
 		}
 		if below, ok := find(item, wanted, seen); ok {
 			if below == "" {

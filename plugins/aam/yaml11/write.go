@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
 // maxSimpleKey is the maximum number of code points in a key that is written without "? ".
@@ -215,7 +217,7 @@ func (w *writer) flow(value any) error {
 			}
 		}
 		w.write("}")
-	case *node:
+	case *frontmatter.Node:
 		return w.flowNode(value)
 	default:
 		return fmt.Errorf("values of the type %T cannot be encoded", value)
@@ -239,7 +241,7 @@ func (w *writer) flowList(n int, item func(int) any) error {
 
 // flowNode writes a parsed value on one line. It writes each alias as a copy of its target; maxPlain limits the number
 // of copies.
-func (w *writer) flowNode(n *node) error {
+func (w *writer) flowNode(n *frontmatter.Node) error {
 	if w.limit == 0 {
 		w.limit = len(w.out) + maxCopy
 	}
@@ -247,9 +249,11 @@ func (w *writer) flowNode(n *node) error {
 		return ErrTooLarge
 	}
 	open, end := "[", "]"
-	switch n.kind {
+	n = n.Resolve()
+	kind := kindOf(n)
+	switch kind {
 	case Text:
-		w.flowScalar(n.text)
+		w.flowScalar(n.Text)
 		return nil
 	case Null:
 		w.write("null")
@@ -258,18 +262,20 @@ func (w *writer) flowNode(n *node) error {
 	case Mapping:
 		open, end = "{", "}"
 	default:
-		w.write(n.text)
+		w.write(n.Text)
 		return nil
 	}
 	w.write(open)
-	for i, item := range n.items {
+	for i, item := range n.Children {
 		switch {
-		case n.kind == Mapping && i%2 == 1:
+		case kind == Mapping && i%2 == 1:
 			w.write(": ")
 		case i > 0:
 			w.write(", ")
 		}
-		if err := w.flowNode(item); err != nil {
+		if kind == Mapping && i%2 == 0 && isMerge(item) {
+			w.write(item.Text)
+		} else if err := w.flowNode(item); err != nil {
 			return err
 		}
 	}

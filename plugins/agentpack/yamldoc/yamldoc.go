@@ -36,7 +36,7 @@ func (v Value) spend(count int) error {
 
 // Parse parses text, which must contain exactly one document. For an empty document it returns an absent value.
 func Parse(text []byte) (Value, error) {
-	root, err := frontmatter.Parse(acceptVersion(string(text)), frontmatter.Options{Depth: maxDepth, Aliases: true})
+	root, err := frontmatter.Parse(acceptVersion(string(text)), frontmatter.Options{Depth: maxDepth, Aliases: true, WithoutComments: true})
 	if err != nil {
 		return Value{}, err
 	}
@@ -62,24 +62,15 @@ func acceptVersion(text string) string {
 	return text
 }
 
-// resolve returns the node of the value. If that node is an alias, resolve returns the target of the alias.
-func (v Value) resolve() *frontmatter.Node {
-	node := v.node
-	if node != nil && node.Kind == frontmatter.Alias {
-		node = node.Target
-	}
-	return node
-}
-
 // IsAbsent reports whether the value is null or the key of the value does not exist.
-func (v Value) IsAbsent() bool { return v.resolve().IsNull() }
+func (v Value) IsAbsent() bool { return v.node.Resolve().IsNull() }
 
 // IsMissing reports whether the key of the value does not exist.
 func (v Value) IsMissing() bool { return v.node == nil }
 
 // isBlank reports whether the key does not exist or has no value. A blank value counts as an empty list or map.
 func (v Value) isBlank() bool {
-	node := v.resolve()
+	node := v.node.Resolve()
 	return node == nil || v.IsAbsent() && node.Style == frontmatter.Plain && node.Text == ""
 }
 
@@ -119,7 +110,7 @@ func (v Value) MissingKey(key string) Value { return Value{path: join(v.path, ke
 
 // Describe returns a description of the value's type for messages.
 func (v Value) Describe() string {
-	node := v.resolve()
+	node := v.node.Resolve()
 	switch {
 	case v.IsAbsent():
 		return "nothing"
@@ -141,13 +132,13 @@ func (v Value) Describe() string {
 
 // IsMap reports whether the value is a map.
 func (v Value) IsMap() bool {
-	node := v.resolve()
+	node := v.node.Resolve()
 	return node != nil && node.Kind == frontmatter.Mapping
 }
 
 // IsList reports whether the value is a list.
 func (v Value) IsList() bool {
-	node := v.resolve()
+	node := v.node.Resolve()
 	return node != nil && node.Kind == frontmatter.Sequence
 }
 
@@ -163,7 +154,7 @@ func (v Value) Fields() ([]Field, error) {
 	if v.isBlank() {
 		return nil, nil
 	}
-	node := v.resolve()
+	node := v.node.Resolve()
 	if node.Kind != frontmatter.Mapping {
 		return nil, v.typeError("a map")
 	}
@@ -199,7 +190,7 @@ func (v Value) Items() ([]Value, error) {
 	if v.isBlank() {
 		return nil, nil
 	}
-	node := v.resolve()
+	node := v.node.Resolve()
 	if node.Kind != frontmatter.Sequence {
 		return nil, v.typeError("a list")
 	}
@@ -215,7 +206,7 @@ func (v Value) Items() ([]Value, error) {
 
 // AsString returns the value, which must be a string. A number or boolean is an error.
 func (v Value) AsString() (string, error) {
-	node := v.resolve()
+	node := v.node.Resolve()
 	if node == nil || node.Kind != frontmatter.Scalar || tag(node) != "!!str" {
 		return "", v.typeError("a string")
 	}
@@ -225,7 +216,7 @@ func (v Value) AsString() (string, error) {
 // AsText returns the characters of any scalar as a string, even those of 1.0, 2026-01-01, true and ~. It is for keys
 // whose value is always a string.
 func (v Value) AsText() (string, error) {
-	node := v.resolve()
+	node := v.node.Resolve()
 	if node == nil || node.Kind != frontmatter.Scalar {
 		return "", v.typeError("a string")
 	}
@@ -251,7 +242,7 @@ func (v Value) AsTexts() ([]string, error) {
 
 // AsBool returns the value, which must be a boolean.
 func (v Value) AsBool() (bool, error) {
-	node := v.resolve()
+	node := v.node.Resolve()
 	if node == nil || node.Kind != frontmatter.Scalar || tag(node) != "!!bool" {
 		return false, v.typeError("true or false")
 	}
@@ -260,7 +251,7 @@ func (v Value) AsBool() (bool, error) {
 
 // AsUnsigned returns the value, which must be an integer from 0 to 4294967295.
 func (v Value) AsUnsigned() (uint64, error) {
-	node := v.resolve()
+	node := v.node.Resolve()
 	if node == nil || node.Kind != frontmatter.Scalar || tag(node) != "!!int" {
 		return 0, v.typeError("an integer")
 	}

@@ -110,7 +110,7 @@ func checkList(value *frontmatter.Node) error {
 		return err
 	}
 	for _, item := range value.Children {
-		if resolve(item).Kind != frontmatter.Scalar {
+		if item.Resolve().Kind != frontmatter.Scalar {
 			return err
 		}
 	}

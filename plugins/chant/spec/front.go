@@ -60,7 +60,7 @@ func parseFront(text string, line int) (front, error) {
 
 // add adds a key with its value to f if the value is valid.
 func (f *front) add(key, value *frontmatter.Node) error {
-	name, resolved := resolve(key).Text, resolve(value)
+	name, resolved := key.Resolve().Text, value.Resolve()
 	kind, known := kindOf(name)
 	if !known {
 		f.unknown = append(f.unknown, key, value)
@@ -89,7 +89,7 @@ func (f *front) size() int {
 	for _, value := range f.known {
 		size += len(value.Text)
 		for _, child := range value.Children { // checkValue allows only one level of children, which are scalars
-			size += len(resolve(child).Text) + 1
+			size += len(child.Resolve().Text) + 1
 		}
 	}
 	return size
@@ -163,7 +163,7 @@ func listItems(list *frontmatter.Node) []*frontmatter.Node {
 	}
 	items := make([]*frontmatter.Node, len(list.Children))
 	for i, item := range list.Children {
-		items[i] = resolve(item)
+		items[i] = item.Resolve()
 	}
 	return items
 }

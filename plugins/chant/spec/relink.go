@@ -10,18 +10,18 @@ func (f front) relink() *frontmatter.Node {
 	mapping := links.open(f.linked)
 	present := map[string]bool{}
 	for key, value := range f.linked.Pairs() {
-		name := resolve(key).Text
+		name := key.Resolve().Text
 		kind, known := kindOf(name)
 		present[name] = known
 		current := f.known[name]
-		if known && current == nil && !isNull(resolve(value)) {
+		if known && current == nil && !isNull(value.Resolve()) {
 			continue // the caller has removed the key
 		}
 		mapping.Children = append(mapping.Children, links.copy(key))
 		switch {
 		case !known || current == nil: // unknown keys, and known keys that are null in the file, keep their values
 			value = links.copy(value)
-		case current == resolve(value) && hasLink(value):
+		case current == value.Resolve() && hasLink(value):
 			value = links.copy(value)
 		default:
 			value = normalize(kind, current)

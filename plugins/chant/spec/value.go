@@ -14,19 +14,11 @@ import (
 // The functions below interpret YAML as the YAML library of the chant CLI does. That library parses a scalar as the
 // type of its key, so a string key accepts any scalar. It ignores most tags.
 
-// resolve returns the target of n if n is an alias, and n itself otherwise.
-func resolve(n *frontmatter.Node) *frontmatter.Node {
-	if n.Kind == frontmatter.Alias {
-		return n.Target // the target of an alias is never an alias
-	}
-	return n
-}
-
 // entries returns the keys and values of a mapping, with aliases resolved. checkKeys must have accepted the mapping.
 func entries(mapping *frontmatter.Node) iter.Seq2[string, *frontmatter.Node] {
 	return func(yield func(string, *frontmatter.Node) bool) {
 		for key, value := range mapping.Pairs() {
-			if !yield(resolve(key).Text, resolve(value)) {
+			if !yield(key.Resolve().Text, value.Resolve()) {
 				return
 			}
 		}
@@ -37,7 +29,7 @@ func entries(mapping *frontmatter.Node) iter.Seq2[string, *frontmatter.Node] {
 func checkKeys(mapping *frontmatter.Node, isKnown func(string) bool) error {
 	var seen []string
 	for key := range mapping.Pairs() {
-		name := resolve(key)
+		name := key.Resolve()
 		if name.Kind != frontmatter.Scalar {
 			return &frontmatter.Error{Line: key.Line, Reason: "a key of a mapping is not a scalar"}
 		}

@@ -47,7 +47,7 @@ func Parse(source string) (Value, error) {
 	if len(source) > MaxSize {
 		return Value{}, fmt.Errorf("the file is larger than %d KiB", MaxSize>>10)
 	}
-	root, err := frontmatter.Parse(strings.TrimPrefix(source, "\uFEFF"), frontmatter.Options{Depth: maxDepth, Aliases: true})
+	root, err := frontmatter.Parse(strings.TrimPrefix(source, "\uFEFF"), frontmatter.Options{Depth: maxDepth, Aliases: true, WithoutComments: true})
 	if err != nil {
 		return Value{}, fmt.Errorf("%w: %w", ErrSyntax, err)
 	}
@@ -77,18 +77,6 @@ func uniqueKeys(n *frontmatter.Node) error {
 	return nil
 }
 
-// resolved returns the node of the value, with aliases resolved; nil for an absent value and for a cycle of aliases.
-func (v Value) resolved() *frontmatter.Node {
-	n := v.node
-	for range maxDepth {
-		if n == nil || n.Kind != frontmatter.Alias {
-			return n
-		}
-		n = n.Target
-	}
-	return nil
-}
-
 // The forms of plain scalars that are not strings.
 var (
 	nullForm   = regexp.MustCompile(`^(?:~|null|Null|NULL)?$`)
@@ -106,7 +94,7 @@ func isDate(text string) bool {
 
 // Kind returns the type of a value.
 func (v Value) Kind() string {
-	n := v.resolved()
+	n := v.node.Resolve()
 	switch {
 	case n == nil:
 		return Absent
@@ -152,11 +140,11 @@ func (v Value) Text() string {
 	if kind := v.Kind(); kind != String && kind != Number {
 		return ""
 	}
-	return v.resolved().Text
+	return v.node.Resolve().Text
 }
 
 // IsTrue reports whether the value is the boolean true.
-func (v Value) IsTrue() bool { return v.Kind() == Bool && strings.EqualFold(v.resolved().Text, "true") }
+func (v Value) IsTrue() bool { return v.Kind() == Bool && strings.EqualFold(v.node.Resolve().Text, "true") }
 
 // IsFalse reports whether the value is the boolean false.
 func (v Value) IsFalse() bool { return v.Kind() == Bool && !v.IsTrue() }
@@ -167,13 +155,13 @@ func (v Value) Get(key string) Value {
 	if v.Kind() != Map {
 		return Value{}
 	}
-	return Value{v.resolved().Get(key)}
+	return Value{v.node.Resolve().Get(key)}
 }
 
 // Pairs returns the keys and values of a map, in the order of the file; none for a value of another kind.
 func (v Value) Pairs() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
-		for key, value := range v.resolved().Pairs() {
+		for key, value := range v.node.Resolve().Pairs() {
 			if !yield(key.Text, Value{value}) {
 				return
 			}
@@ -186,7 +174,7 @@ func (v Value) Items() []Value {
 	if v.Kind() != List {
 		return nil
 	}
-	children := v.resolved().Children
+	children := v.node.Resolve().Children
 	items := make([]Value, len(children))
 	for i, child := range children {
 		items[i] = Value{child}
