@@ -3,7 +3,6 @@
 package tests
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -13,8 +12,6 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 )
 
 // TestCommandLine runs the scripts in testdata/cli. In a script
@@ -28,12 +25,7 @@ import (
 // taken as the project.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
-	probe, err := build.Build(context.Background(), filepath.Join("testdata", "cli", "probe"), build.Options{
-		Out: filepath.Join(t.TempDir(), "probes"), CacheDir: filepath.Join(built.cache, "bulkhead"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	probe := filepath.Join(builtPlugins(t, "testdata/cli/probe"), "probe")
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -50,14 +42,14 @@ func TestCommandLine(t *testing.T) {
 		Dir:         filepath.Join("testdata", "cli"),
 		WorkdirRoot: root,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("PATH", filepath.Dir(built.program)+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("PATH", filepath.Dir(built.program())+string(os.PathListSeparator)+e.Getenv("PATH"))
 			home := filepath.Join(homes, filepath.Base(e.WorkDir))
 			e.Setenv("HOME", home)
 			e.Setenv("TZ", "UTC")
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
-			e.Setenv("XDG_CACHE_HOME", built.cache)
-			e.Setenv("PLUGINS", built.plugins)
-			e.Setenv("PROBE", probe.Dir)
+			e.Setenv("XDG_CACHE_HOME", built.cache())
+			e.Setenv("PLUGINS", built.plugins())
+			e.Setenv("PROBE", probe)
 			e.Setenv("REPOSITORY", repository)
 			for _, variable := range golang {
 				name, value, _ := strings.Cut(variable, "=")

@@ -34,7 +34,7 @@ func TestCommandsPage(t *testing.T) {
 	env := append(environment(t), goEnvironment(t)...)
 	shell := func(script string) (string, error) {
 		cmd := exec.Command("sh", "-ec", script)
-		cmd.Dir, cmd.Env = dir, append(env, "PATH="+filepath.Dir(built.program)+":"+os.Getenv("PATH"))
+		cmd.Dir, cmd.Env = dir, append(env, "PATH="+filepath.Dir(built.program())+":"+os.Getenv("PATH"))
 		out, err := cmd.Output()
 		return string(out), err
 	}

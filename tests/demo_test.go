@@ -19,7 +19,7 @@ import (
 func TestDemoRunsEveryStepOfAPluginAsSoonAsItIsBuilt(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // detects that the demo waits for all builds
 	defer cancel()
-	demo := exec.CommandContext(ctx, built.program, "demo")
+	demo := exec.CommandContext(ctx, built.program(), "demo")
 	demo.Dir = ".."
 	home, shown := t.TempDir(), filepath.Join(t.TempDir(), "shown")
 	demo.Env = append(environment(t, append(goEnvironment(t), "HOME="+home)...), "PATH="+goThatWaits(t, "plugins/openspec", shown)+":"+os.Getenv("PATH"))

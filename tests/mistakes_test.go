@@ -151,7 +151,7 @@ func newAdminWorld(t *testing.T) *adminWorld {
 	t.Helper()
 	dir := newDir(t, nil)
 	for _, name := range []string{"hello", "chant", "aam"} {
-		if err := os.CopyFS(filepath.Join(dir, "plugins", name), os.DirFS(filepath.Join(built.plugins, name))); err != nil {
+		if err := os.CopyFS(filepath.Join(dir, "plugins", name), os.DirFS(filepath.Join(built.plugins(), name))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,7 +159,7 @@ func newAdminWorld(t *testing.T) *adminWorld {
 }
 
 func (a *adminWorld) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(built.program, args...)
+	cmd := exec.Command(built.program(), args...)
 	cmd.Dir, cmd.Env = a.dir, a.env
 	return cmd
 }

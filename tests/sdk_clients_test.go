@@ -119,11 +119,8 @@ type scriptTarget struct {
 // surfaceConfig builds the plugin surface and returns a config that grants what it requests.
 func surfaceConfig(t *testing.T) string {
 	t.Helper()
-	plugins, config := t.TempDir(), filepath.Join(t.TempDir(), "bulkhead.toml")
-	if err := buildPlugins(plugins, "testdata/guests/surface"); err != nil {
-		t.Fatal(err)
-	}
-	putFile(t, config, "[[plugins]]\npath = \""+plugins+"/surface\"\n")
+	config := filepath.Join(t.TempDir(), "bulkhead.toml")
+	putFile(t, config, "[[plugins]]\npath = \""+builtPlugins(t, "testdata/guests/surface")+"/surface\"\n")
 	return config
 }
 

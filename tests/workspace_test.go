@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 )
 
@@ -73,23 +72,14 @@ func specText(status, title string, more ...string) string {
 	return "---\ntype: code\nstatus: " + status + "\n---\n\n# " + title + "\n" + strings.Join(more, "\n")
 }
 
-// misbehavePlugin builds the plugin misbehave on first use and returns its directory.
-var misbehavePlugin = sync.OnceValues(func() (string, error) {
-	out := filepath.Join(filepath.Dir(built.plugins), "guests")
-	return filepath.Join(out, "misbehave"), buildPlugins(out, filepath.Join("testdata", "guests", "misbehave"))
-})
-
 // copyPlugins copies built plugins into a new directory, where a test may damage them.
 func copyPlugins(t testing.TB, names ...string) string {
 	t.Helper()
 	dir := newDir(t, nil)
 	for _, name := range names {
-		from := filepath.Join(built.plugins, name)
+		from := filepath.Join(built.plugins(), name)
 		if name == "misbehave" {
-			var err error
-			if from, err = misbehavePlugin(); err != nil {
-				t.Fatal(err)
-			}
+			from = filepath.Join(builtPlugins(t, "testdata/guests/misbehave"), name)
 		}
 		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(from)); err != nil {
 			t.Fatal(err)

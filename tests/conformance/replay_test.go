@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
 )
 
@@ -30,13 +30,15 @@ const conversations = "testdata"
 // TestReplay repeats the conversations that were recorded over HTTP, over a pair of streams. The server must send the same
 // messages; between two messages of the client, their order may differ.
 func TestReplay(t *testing.T) {
-	testcache.DependOn(t, "../..")
-	plugins := t.TempDir()
-	build := exec.Command("go", "run", "../../cmd/bulkhead", "plugin", "build", "../../examples/everything", "-o", plugins)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	plugins := testcache.Must(testcache.Plugins(testcache.Must(testcache.Program("../../cmd/bulkhead", testcache.AnyCgo)), "../../examples/everything"))
+	cache := testcache.Must(testcache.Compiled("../../internal/runtime/engine/code"))
+	t.Setenv("XDG_CACHE_HOME", cache)
+	// This compiles the module, so that no call waits for that, which clients would be told.
+	checked := build.Check(t.Context(), filepath.Join(plugins, "plugins", "everything"), build.Options{CacheDir: filepath.Join(cache, "bulkhead")})
+	if err := checked.Err(); err != nil {
+		t.Fatal(err)
 	}
-	server, err := start(t.Context(), plugins, io.Discard)
+	server, err := start(t.Context(), filepath.Join(plugins, "plugins"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

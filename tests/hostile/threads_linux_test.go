@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // confined matches the status of a thread that has no capabilities and is restricted by no_new_privs and seccomp.
@@ -18,7 +21,7 @@ var confined = regexp.MustCompile(`(?s)\nCapPrm:\t0+\nCapEff:\t0+\n.*\nNoNewPriv
 // config requires all layers; package confine tests what each of them stops.
 func TestAllThreadsOfWorkersAreConfined(t *testing.T) {
 	t.Parallel()
-	doctor := exec.Command(built.program, "doctor")
+	doctor := exec.Command(built.program(), "doctor")
 	doctor.Dir, doctor.Env = t.TempDir(), environment(t)
 	if out, _ := doctor.CombinedOutput(); strings.Contains(string(out), "is missing") {
 		t.Skipf("this system lacks confinement layers: %s", out)
@@ -26,9 +29,7 @@ func TestAllThreadsOfWorkersAreConfined(t *testing.T) {
 	for _, cgo := range []string{"0", "1"} {
 		t.Run("CGO_ENABLED="+cgo, func(t *testing.T) {
 			w := newWorkspace(t)
-			if cgo == "1" {
-				w.program = buildWithCgo(t)
-			}
+			w.program = programWithCgo(t, cgo)
 			w.config.WriteString("[server]\nconfinement = \"required\"\n")
 			w.addIntruder("")
 			w.addModule("slow", slow(t, t.Name()), "")
@@ -49,9 +50,13 @@ func TestAllThreadsOfWorkersAreConfined(t *testing.T) {
 	}
 }
 
-// buildWithCgo builds the program as go run does where a C compiler is installed.
-func buildWithCgo(t *testing.T) string {
+// programWithCgo returns the program built as releases are, with cgo "0", or as go run does where a C compiler is installed.
+func programWithCgo(t *testing.T, cgo string) string {
 	t.Helper()
+	if cgo == "0" {
+		testenv.All(t, "compiles the program and the standard library once more, without cgo")
+		return testcache.Must(testcache.Program("../../cmd/bulkhead", testcache.WithoutCgo))
+	}
 	compiler, err := exec.Command("go", "env", "CC").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -59,11 +64,7 @@ func buildWithCgo(t *testing.T) string {
 	if _, err := exec.LookPath(strings.TrimSpace(string(compiler))); err != nil {
 		t.Skipf("there is no C compiler for the build with cgo: %v", err)
 	}
-	program := filepath.Join(t.TempDir(), "bulkhead")
-	if out, err := goBuild(program, "../../cmd/bulkhead", "1").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program
+	return testcache.Must(testcache.Program("../../cmd/bulkhead", testcache.WithCgo))
 }
 
 // allConfined reports whether a process has several threads, and all of them are confined.

@@ -2,7 +2,6 @@ package conform_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,14 +18,8 @@ func TestMain(m *testing.M) {
 }
 
 func TestGoSDKConforms(t *testing.T) {
-	testcache.DependOn(t, "../../../sdk")
-	module := filepath.Join(t.TempDir(), "module.wasm")
-	command := exec.Command("go", "build", "-buildmode=c-shared", "-o", module, "./testdata/module")
-	command.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	results, err := conform.Run(t.Context(), module, "")
+	compiled := testcache.Must(testcache.Compiled("../../runtime/engine/code"))
+	results, err := conform.Run(t.Context(), testcache.Must(testcache.Module("testdata/module")), filepath.Join(compiled, "bulkhead"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter/wasm"
 )
@@ -20,13 +19,7 @@ import (
 // program returns the module of the engine's test program.
 func program(t *testing.T) []byte {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "program.wasm")
-	command := exec.Command("go", "build", "-o", file, "../engine/testdata/program")
-	command.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	module, err := os.ReadFile(file)
+	module, err := os.ReadFile(testcache.Must(testcache.Command("../engine/testdata/program")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,6 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,18 +12,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
 )
 
-// program is the path of the command built from testdata/program.
-var program = sync.OnceValue(func() string {
-	file := filepath.Join(modules, "program.wasm")
-	command := exec.Command("go", "build", "-o", file, "./testdata/program")
-	command.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if out, err := command.CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("build testdata/program: %v\n%s", err, out))
-	}
-	return file
-})
+// program returns the path of the command built from testdata/program.
+func program() string { return testcache.Must(testcache.Command("testdata/program")) }
 
 func newCommand(t testing.TB, spec Spec) *Module {
 	t.Helper()

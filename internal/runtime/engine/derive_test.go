@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dirtypages"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -387,7 +388,7 @@ func TestSnapshotOfDeriveInstanceIsComplete(t *testing.T) {
 
 // The SDK calls each derive function once before the snapshot. No state of later derivations survives.
 func TestDeriveFunctionsOfSDK(t *testing.T) {
-	m := loaded(t, Spec{Code: compiled(t, deriveGuest()).Dir})
+	m := loaded(t, Spec{Code: compiled(t, testcache.Must(testcache.Module("testdata/derive"))).Dir})
 	for range 2 {
 		if got := derived(t, m, 0, "Tea\nand more"); got != "\x03Tea" {
 			t.Errorf("title: %q", got)
@@ -409,7 +410,7 @@ func TestDeriveFunctionsOfSDK(t *testing.T) {
 
 func BenchmarkDerive(b *testing.B) {
 	content := strings.Repeat("x", 2000)
-	m := loaded(b, Spec{Code: compiled(b, deriveGuest()).Dir})
+	m := loaded(b, Spec{Code: compiled(b, testcache.Must(testcache.Module("testdata/derive"))).Dir})
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
 			m.deriver.module.pool.drain()

@@ -59,7 +59,7 @@ func TestFailedCallClosesOnlyItsInstance(t *testing.T) {
 }
 
 func TestContextEndInterruptsSleep(t *testing.T) {
-	compiled(t, guest)
+	compiled(t, guest())
 	synctest.Test(t, func(t *testing.T) {
 		m := newModule(t, Spec{Time: time.Minute})
 		began := time.Now()
@@ -159,7 +159,7 @@ func TestModuleOutputIsLogged(t *testing.T) {
 }
 
 func TestCallsRunConcurrently(t *testing.T) {
-	compiled(t, guest)
+	compiled(t, guest())
 	synctest.Test(t, func(t *testing.T) {
 		var arrived, calls sync.WaitGroup
 		m := newModule(t, Spec{Operate: func(ctx context.Context, raw []byte) []byte {
@@ -204,7 +204,7 @@ func TestLoadRefusesABIViolations(t *testing.T) {
 			}
 		})
 	}
-	_, err := Load(t.Context(), Spec{Code: compiled(t, guest).Dir, Memory: 1 << 20})
+	_, err := Load(t.Context(), Spec{Code: compiled(t, guest()).Dir, Memory: 1 << 20})
 	wantCode(t, err, CodeMemory)
 }
 

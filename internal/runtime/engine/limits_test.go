@@ -47,7 +47,7 @@ func TestExceededLimitIsNamed(t *testing.T) {
 }
 
 func TestTimeLimitEndsLoop(t *testing.T) {
-	compiled(t, guest)
+	compiled(t, guest())
 	synctest.Test(t, func(t *testing.T) {
 		m := newModule(t, Spec{Time: time.Minute})
 		request := toolRequest("spin", `{}`)
@@ -251,7 +251,7 @@ func TestRestoreErasesMemoryOfCall(t *testing.T) {
 func TestIdleInstancesAreClosed(t *testing.T) {
 	for name, reused := range map[string]bool{"pristine calls": false, "reused instances": true} {
 		t.Run(name, func(t *testing.T) {
-			compiled(t, guest)
+			compiled(t, guest())
 			synctest.Test(t, func(t *testing.T) {
 				m := newModule(t, Spec{Reused: reused, Idle: time.Minute})
 				for range 2 { // the second time, with a new instance

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -19,14 +18,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// guest and deriveGuest are the paths of the modules built from testdata/guest and testdata/derive. store compiles the
-// modules of all tests.
-var (
-	guest       string
-	deriveGuest = sync.OnceValue(func() string { return build("derive") })
-	modules     string // directory of the guests
-	store       *code.Store
-)
+// store compiles the modules of all tests.
+var store *code.Store
 
 func TestMain(m *testing.M) {
 	reexec.Run(map[string]reexec.Main{reexec.Compiler: code.ChildMain})
@@ -34,35 +27,20 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "engine-test-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	modules = dir
-	guest = build("guest")
-	if store, err = code.Open(code.Config{Dir: filepath.Join(dir, "cache"), Compiler: reexec.Command(reexec.Compiler)}); err != nil {
+	var err error
+	if store, err = code.Open(code.Config{Dir: testcache.Must(testcache.Compiled("code")), Compiler: reexec.Command(reexec.Compiler)}); err != nil {
 		panic(err)
 	}
 	defer store.Close()
 	return m.Run()
 }
 
-// build builds the module in a directory of testdata, and returns its path.
-func build(name string) string {
-	file := filepath.Join(modules, name+".wasm")
-	command := exec.Command("go", "build", "-buildmode=c-shared", "-o", file, "./testdata/"+name)
-	command.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if out, err := command.CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("build testdata/%s: %v\n%s", name, err, out))
-	}
-	return file
-}
+// guest returns the path of the module built from testdata/guest.
+func guest() string { return testcache.Must(testcache.Module("testdata/guest")) }
 
 // compiled returns the compiled code of a module file.
 func compiled(t testing.TB, file string) *code.Code {
 	t.Helper()
-	testcache.DependOn(t, "../../..")
 	found, err := store.Ensure(t.Context(), code.Module{File: file}, code.Foreground)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +61,7 @@ var tracker = sync.OnceValue(func() *dirtypages.Tracker {
 // newModule loads the guest.
 func newModule(t testing.TB, spec Spec) *Module {
 	t.Helper()
-	spec.Code = compiled(t, guest).Dir
+	spec.Code = compiled(t, guest()).Dir
 	return loaded(t, spec)
 }
 

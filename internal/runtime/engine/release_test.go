@@ -27,7 +27,7 @@ func TestReleaseTwiceKeepsOneInstance(t *testing.T) {
 // A call waits for an instance if several are being restored. Otherwise short calls with long restores would create
 // instances without bound.
 func TestCallsWaitForRestores(t *testing.T) {
-	compiled(t, guest)
+	compiled(t, guest())
 	synctest.Test(t, func(t *testing.T) {
 		m := newModule(t, Spec{})
 		m.spec.Tracker = nil // so that each restore compares pages, and calls Busy first

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/rand"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -16,21 +15,13 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // A Go program, compiled to a module, uses the tree through wazero with package os.
 func TestGoProgram(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and compiles a WebAssembly module")
-	}
-	testcache.DependOn(t, "../../..")
-	file := filepath.Join(t.TempDir(), "guest.wasm")
-	build := exec.Command("go", "build", "-o", file, "./testdata/guest")
-	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the module: %v\n%s", err, out)
-	}
-	module, err := os.ReadFile(file)
+	testenv.NotShort(t, "compiles a module of a Go program")
+	module, err := os.ReadFile(testcache.Must(testcache.Command("testdata/guest")))
 	if err != nil {
 		t.Fatal(err)
 	}

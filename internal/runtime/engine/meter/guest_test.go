@@ -3,10 +3,7 @@ package meter_test
 import (
 	"context"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -17,32 +14,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter"
 )
 
-// buildGuest builds a Go guest. In one test run, each guest is built only once.
+// buildGuest builds a Go guest.
 func buildGuest(tb testing.TB, pkg string) []byte {
 	tb.Helper()
-	testcache.DependOn(tb, "../../../..")
-	built, _ := guests.LoadOrStore(pkg, sync.OnceValues(func() ([]byte, error) {
-		dir, err := os.MkdirTemp("", "meter")
-		if err != nil {
-			return nil, err
-		}
-		defer os.RemoveAll(dir)
-		out := filepath.Join(dir, "guest.wasm")
-		cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", out, pkg)
-		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return text, err
-		}
-		return os.ReadFile(out)
-	}))
-	module, err := built.(func() ([]byte, error))()
+	module, err := os.ReadFile(testcache.Must(testcache.Module(pkg)))
 	if err != nil {
-		tb.Fatalf("build %s: %v\n%s", pkg, err, module)
+		tb.Fatal(err)
 	}
 	return module
 }
-
-var guests sync.Map
 
 const (
 	echoGuest   = "../../../../tests/bench/testdata/echo"

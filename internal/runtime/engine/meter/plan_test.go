@@ -2,8 +2,6 @@ package meter
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
@@ -144,14 +142,7 @@ func TestEveryPathIsCharged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a guest")
 	}
-	testcache.DependOn(t, "../../../..")
-	out := filepath.Join(t.TempDir(), "guest.wasm")
-	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", out, "../testdata/guest")
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, text)
-	}
-	module, err := os.ReadFile(out)
+	module, err := os.ReadFile(testcache.Must(testcache.Module("../testdata/guest")))
 	if err != nil {
 		t.Fatal(err)
 	}
