@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
@@ -19,7 +19,7 @@ import (
 // addCommand contains the flags of add.
 type addCommand struct {
 	host                host.Options
-	plugin              admin.Addition
+	plugin              install.Addition
 	yes, dryRun, asJSON bool
 }
 
@@ -83,7 +83,7 @@ func (a *addCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer)
 	if asks && (a.asJSON || !term.IsTerminal(stdin)) {
 		return usage.Errorf("cannot ask for consent: pass --yes to grant what the plugin asks for, or --dry-run to only show it")
 	}
-	p, err := admin.Propose(a.host, a.plugin)
+	p, err := install.Propose(a.host, a.plugin)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (a *addCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer)
 	case a.asJSON:
 		return printJSON(stdout, struct {
 			Added bool `json:"added"`
-			*admin.Proposal
+			*install.Proposal
 		}{!a.dryRun, p})
 	case a.dryRun:
 		fmt.Fprintln(stdout, "\nNothing was changed.")
@@ -122,7 +122,7 @@ func (a *addCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer)
 }
 
 // printConfigTrust warns that an edited config is not trusted. A config named with --config needs no trust record.
-func printConfigTrust(to io.Writer, o host.Options, t admin.ConfigTrust) {
+func printConfigTrust(to io.Writer, o host.Options, t install.ConfigTrust) {
 	if message := t.Message(); message != "" && o.ConfigFile == "" {
 		fmt.Fprintf(to, "%s.\n", oneLine(message))
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/codecache"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
@@ -28,7 +28,7 @@ has is listed without a name.`,
   bulkhead cache clear --plugin chant --derived`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			list, err := admin.ListCache(o)
+			list, err := codecache.List(o)
 			if err != nil {
 				return err
 			}
@@ -61,22 +61,22 @@ compiled; 2 usage error, or the cache cannot be used.`,
   bulkhead cache clear --plugin chant --derived --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s := admin.CacheSelection{Plugin: plugin}
+			s := codecache.Selection{Plugin: plugin}
 			switch {
 			case c.Flags().Changed("plugin") && plugin == "":
 				return usage.Errorf("--plugin: the name is empty")
 			case onlyCode && !onlyDerived:
-				s.Kind = admin.CacheCode
+				s.Kind = codecache.Code
 			case onlyDerived && !onlyCode:
-				s.Kind = admin.CacheDerived
+				s.Kind = codecache.Derived
 			}
-			done, err := admin.ClearCache(o, s)
+			done, err := codecache.Clear(o, s)
 			if done == nil {
 				return err
 			}
 			print := printCleared
 			if asJSON {
-				print = func(w io.Writer, done *admin.CacheCleared) error { return printJSON(w, done) }
+				print = func(w io.Writer, done *codecache.Cleared) error { return printJSON(w, done) }
 			}
 			if perr := print(c.OutOrStdout(), done); err == nil {
 				err = perr
@@ -107,7 +107,7 @@ func cacheFlags(c *cobra.Command, o *host.Options) {
 	must(c.MarkFlagDirname("plugins"))
 }
 
-func printCache(to io.Writer, list *admin.CacheContent) error {
+func printCache(to io.Writer, list *codecache.Content) error {
 	w := bufio.NewWriter(to)
 	var total int64
 	for _, item := range list.Items {
@@ -118,7 +118,7 @@ func printCache(to io.Writer, list *admin.CacheContent) error {
 	return w.Flush()
 }
 
-func printCleared(to io.Writer, done *admin.CacheCleared) error {
+func printCleared(to io.Writer, done *codecache.Cleared) error {
 	w := bufio.NewWriter(to)
 	for _, item := range done.Removed {
 		fmt.Fprintf(w, "removed  %s\n", cacheItem(item))
@@ -133,7 +133,7 @@ func printCleared(to io.Writer, done *admin.CacheCleared) error {
 }
 
 // cacheItem formats an item without its time.
-func cacheItem(item admin.CacheItem) string {
+func cacheItem(item codecache.Item) string {
 	plugin, module := item.Plugin, item.Module
 	if plugin == "" {
 		plugin, module = "-", "-"

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -52,7 +52,7 @@ func TestPrintReportsWriteErrors(t *testing.T) {
 		},
 		"answer": func() error { return printAnswer(full{}, host.Answer{Result: json.RawMessage(`{}`)}) },
 		"error":  func() error { return printAnswer(full{}, host.Answer{Error: &abi.Error{}}) },
-		"tools":  func() error { return printTools(full{}, admin.ConfigInForce{}, plugins) },
+		"tools":  func() error { return printTools(full{}, explain.ConfigInForce{}, plugins) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := print(); !errors.Is(err, errFull) {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 )
 
@@ -27,7 +27,7 @@ invalid, or the module of NEW does not match its manifest.`,
   bulkhead diff old new --json`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			d, err := admin.Compare(host.Options{}, args[0], args[1])
+			d, err := install.Compare(host.Options{}, args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -44,7 +44,7 @@ invalid, or the module of NEW does not match its manifest.`,
 	return c
 }
 
-func printDifference(to io.Writer, d admin.Difference) error {
+func printDifference(to io.Writer, d install.Difference) error {
 	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	fmt.Fprintf(w, "old: %s\nnew: %s\n\n", oneLine(d.Old), oneLine(d.New))
 	for _, c := range d.Changes {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/doctor"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 )
 
@@ -32,8 +32,8 @@ Exit codes: 0 no check failed (warnings do not count); 1 at least one check fail
 			if err != nil {
 				return err
 			}
-			checks := admin.Examine(c.Context(), opened)
-			failed := slices.ContainsFunc(checks, func(c admin.Check) bool { return c.Outcome == admin.CheckFailed })
+			checks := doctor.Examine(c.Context(), opened)
+			failed := slices.ContainsFunc(checks, func(c doctor.Check) bool { return c.Outcome == doctor.CheckFailed })
 			if asJSON {
 				err = printJSON(c.OutOrStdout(), map[string]any{"ok": !failed, "checks": checks})
 			} else {
@@ -48,7 +48,7 @@ Exit codes: 0 no check failed (warnings do not count); 1 at least one check fail
 	return c
 }
 
-func printChecks(to io.Writer, checks []admin.Check) error {
+func printChecks(to io.Writer, checks []doctor.Check) error {
 	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	for _, c := range checks {
 		fmt.Fprintf(w, "%s  %s: %s", paint(style, fmt.Sprintf("%-7s", c.Outcome)), oneLine(c.Name), excerpt(c.Detail))

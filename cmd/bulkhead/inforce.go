@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"fmt"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 )
 
 // printInForce prints which config is in force.
-func printInForce(w *bufio.Writer, c admin.ConfigInForce) {
+func printInForce(w *bufio.Writer, c explain.ConfigInForce) {
 	what := c.By
 	if c.File != "" {
 		what = oneLine(c.File) + ", " + c.By

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/client"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -75,7 +75,7 @@ project cannot be prepared, or consent cannot be asked for.`,
 
 // completeNames completes the names of installed plugins.
 func (i *initCommand) completeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	choices, _, _ := admin.Choices(i.host) // without plugins there is nothing to complete
+	choices, _, _ := install.Choices(i.host) // without plugins there is nothing to complete
 	var names []string
 	for _, c := range choices {
 		names = append(names, cobra.CompletionWithDesc(c.Name, visible.Text(firstLine(c.Description))))
@@ -85,7 +85,7 @@ func (i *initCommand) completeNames(*cobra.Command, []string, string) ([]string,
 
 // initialized is the result of init.
 type initialized struct {
-	*admin.Setup
+	*install.Setup
 	Written bool        `json:"written"`
 	Created []string    `json:"created"`
 	Calls   []firstCall `json:"calls"`
@@ -113,7 +113,7 @@ func (i *initCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer
 	if err := i.choose(ctx, stdin, stdout, asks); err != nil {
 		return err
 	}
-	setup, err := admin.ProposeSetup(i.host, admin.Preparation{Plugins: i.names, Env: env, AllowWrite: i.allowWrite})
+	setup, err := install.ProposeSetup(i.host, install.Preparation{Plugins: i.names, Env: env, AllowWrite: i.allowWrite})
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (i *initCommand) choose(ctx context.Context, stdin io.Reader, stdout io.Wri
 	if len(i.names) > 0 {
 		return nil
 	}
-	choices, dir, err := admin.Choices(i.host)
+	choices, dir, err := install.Choices(i.host)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (i *initCommand) callAll(ctx context.Context, stdout io.Writer, r *initiali
 }
 
 // call makes the first call of a plugin.
-func (i *initCommand) call(ctx context.Context, h *host.Host, p admin.SetupPlugin) firstCall {
+func (i *initCommand) call(ctx context.Context, h *host.Host, p install.SetupPlugin) firstCall {
 	c := firstCall{Plugin: p.Name, Tool: p.Call}
 	switch {
 	case len(p.Lacks) > 0:
@@ -298,7 +298,7 @@ func (i *initCommand) call(ctx context.Context, h *host.Host, p admin.SetupPlugi
 }
 
 // next returns the commands that add the server to the clients that are installed, or to one as an example.
-func (i *initCommand) next(s *admin.Setup) ([]string, error) {
+func (i *initCommand) next(s *install.Setup) ([]string, error) {
 	system, err := client.NewSystem(host.Options{Project: s.Project}, runtime.GOOS)
 	if err != nil {
 		return nil, err

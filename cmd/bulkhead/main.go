@@ -1,6 +1,6 @@
 // Command bulkhead serves tools that run as sandboxed WebAssembly modules to MCP clients.
 //
-// Each command is a file of this directory. It maps flags to a call of package host, internal/admin/admin or internal/authoring/build, and
+// Each command is a file of this directory. It maps flags to a call of package host, or of one in internal/admin or internal/authoring, and
 // prints the result. Standard output is for results, and for the protocol while serving; logs and progress go to
 // standard error.
 package main

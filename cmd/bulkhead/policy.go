@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -17,7 +17,7 @@ import (
 
 func newPolicy() *cobra.Command {
 	var o options
-	var q admin.Question
+	var q explain.Question
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "policy [PLUGIN] [flags]",
@@ -41,7 +41,7 @@ This has no side effects, and does not show the values of variables.`,
 			if err != nil {
 				return err
 			}
-			found, err := admin.Explain(opened, q)
+			found, err := explain.Grants(opened, q)
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ This has no side effects, and does not show the values of variables.`,
 	return c
 }
 
-func printPolicies(to io.Writer, found admin.Policies) error {
+func printPolicies(to io.Writer, found explain.Policies) error {
 	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	if len(found.Plugins) > 0 {
 		printInForce(w, found.ConfigInForce)
@@ -96,7 +96,7 @@ func printPolicies(to io.Writer, found admin.Policies) error {
 	return w.Flush()
 }
 
-func printPolicy(w io.Writer, style term.Style, p admin.PluginPolicy) error {
+func printPolicy(w io.Writer, style term.Style, p explain.PluginPolicy) error {
 	pinned := "not pinned"
 	if p.Pinned {
 		pinned = "pinned"

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 )
 
 func newRemove() *cobra.Command {
@@ -22,7 +22,7 @@ and its state do not change.`,
   bulkhead remove dist/plugins/chant --config team.toml`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			gone, err := admin.Remove(o, args[0])
+			gone, err := install.Remove(o, args[0])
 			if err != nil {
 				return err
 			}

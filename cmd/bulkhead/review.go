@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -46,7 +46,7 @@ func shortened(text string, limit int, hint string) string {
 }
 
 // printProposal prints what a plugin asks for, and the table that Write will add to the config.
-func printProposal(to io.Writer, p *admin.Proposal) {
+func printProposal(to io.Writer, p *install.Proposal) {
 	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	defer w.Flush()
 	r := p.Plugin

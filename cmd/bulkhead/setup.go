@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
@@ -27,7 +27,7 @@ func isAccess(kind string) bool {
 }
 
 // printSetup prints what plugins may access, what is created, and what is added to the config.
-func printSetup(to io.Writer, s *admin.Setup) {
+func printSetup(to io.Writer, s *install.Setup) {
 	w := bufio.NewWriter(to)
 	defer w.Flush()
 	for _, p := range s.Plugins {

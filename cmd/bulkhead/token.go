@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 )
 
 func newToken() *cobra.Command {
@@ -35,10 +35,10 @@ a new one, and restart the server.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				_, err := fmt.Fprintln(c.OutOrStdout(), admin.NewToken())
+				_, err := fmt.Fprintln(c.OutOrStdout(), install.NewToken())
 				return err
 			}
-			if err := admin.WriteToken(args[0]); err != nil {
+			if err := install.WriteToken(args[0]); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintf(c.ErrOrStderr(), "%s: written\n", oneLine(args[0]))

@@ -11,13 +11,13 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
@@ -41,13 +41,13 @@ The exit code is 1 if a plugin is left out.`,
 				return err
 			}
 			plugins := h.Plugins()
-			config, err := admin.FindConfigInForce(o.Options)
+			config, err := explain.FindConfigInForce(o.Options)
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				err = printJSON(c.OutOrStdout(), struct {
-					admin.ConfigInForce
+					explain.ConfigInForce
 					Plugins []host.PluginInfo `json:"plugins"`
 				}{config, plugins})
 			} else {
@@ -62,7 +62,7 @@ The exit code is 1 if a plugin is left out.`,
 	return c
 }
 
-func printTools(to io.Writer, config admin.ConfigInForce, plugins []host.PluginInfo) error {
+func printTools(to io.Writer, config explain.ConfigInForce, plugins []host.PluginInfo) error {
 	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	printInForce(w, config)
 	for i, p := range plugins {

@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
@@ -73,7 +74,7 @@ can write the records), or consent cannot be asked for.`,
 }
 
 func (t *trustCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer, path string) error {
-	p, err := admin.ProposeTrust(t.host, path)
+	p, err := install.ProposeTrust(t.host, path)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (t *trustCommand) run(ctx context.Context, stdin io.Reader, stdout io.Write
 			return err
 		}
 	}
-	if asks && p.State == admin.Trusted {
+	if asks && p.State == install.Trusted {
 		fmt.Fprintf(stdout, "\n%s is already trusted.\n", oneLine(p.Path))
 		return nil
 	}
@@ -108,7 +109,7 @@ func (t *trustCommand) run(ctx context.Context, stdin io.Reader, stdout io.Write
 }
 
 func (t *trustCommand) runRevoke(stdout io.Writer, path string) error {
-	revoked, err := admin.Revoke(t.host, path)
+	revoked, err := install.Revoke(t.host, path)
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (t *trustCommand) runRevoke(stdout io.Writer, path string) error {
 }
 
 func (t *trustCommand) printList(stdout io.Writer) error {
-	list, err := admin.ListTrust(t.host)
+	list, err := install.ListTrust(t.host)
 	if t.asJSON {
 		if perr := printJSON(stdout, map[string]any{"trusted": list}); perr != nil {
 			return perr
@@ -141,10 +142,10 @@ func (t *trustCommand) printList(stdout io.Writer) error {
 }
 
 // printTrust prints a summary of the grants.
-func printTrust(to io.Writer, p *admin.TrustProposal) error {
+func printTrust(to io.Writer, p *install.TrustProposal) error {
 	w := bufio.NewWriter(to)
 	fmt.Fprintf(w, "%s\n", oneLine(p.Path))
-	if p.State == admin.Changed {
+	if p.State == install.Changed {
 		fmt.Fprintf(w, "  changed since it was trusted on %s\n", p.Since.UTC().Format("2006-01-02 at 15:04 MST"))
 	}
 	for _, f := range p.Includes {
@@ -160,12 +161,12 @@ func printTrust(to io.Writer, p *admin.TrustProposal) error {
 		fmt.Fprintf(w, "  credentials  %s\n", oneLine(strings.Join(p.Credentials, ", ")))
 	}
 	for _, plugin := range p.Plugins {
-		printTrustedPlugin(w, plugin, p.Kind == admin.TrustConfig)
+		printTrustedPlugin(w, plugin, p.Kind == install.TrustConfig)
 	}
 	return w.Flush()
 }
 
-func printTrustedPlugin(w io.Writer, p admin.PluginPolicy, pins bool) {
+func printTrustedPlugin(w io.Writer, p explain.PluginPolicy, pins bool) {
 	note := ""
 	if pins && !p.Pinned {
 		note = "  (not pinned: whoever can write there can change it)"

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 )
 
@@ -29,11 +29,11 @@ is invalid.`,
   bulkhead verify --config team.toml --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			pins, err := admin.Verify(o)
+			pins, err := install.Verify(o)
 			if err != nil {
 				return err
 			}
-			broken := slices.ContainsFunc(pins, admin.Pin.Broken)
+			broken := slices.ContainsFunc(pins, install.Pin.Broken)
 			if asJSON {
 				err = printJSON(c.OutOrStdout(), map[string]any{"ok": !broken, "files": pins})
 			} else {
@@ -47,11 +47,11 @@ is invalid.`,
 	return c
 }
 
-func printPins(to io.Writer, pins []admin.Pin) error {
+func printPins(to io.Writer, pins []install.Pin) error {
 	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	for _, p := range pins {
 		fmt.Fprintf(w, "%s  %s  %s\n", paint(style, fmt.Sprintf("%-10s", p.State)), oneLine(p.Plugin), oneLine(p.File))
-		if p.State == admin.Changed {
+		if p.State == install.Changed {
 			fmt.Fprintf(w, "            it is %s, and %s says %s\n", p.Found, oneLine(p.By), p.Pinned)
 		}
 		if p.Remedy != "" {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/codecache"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/progress"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 )
@@ -41,12 +41,12 @@ compiled; 2 usage error.`,
 			}
 			tasks := tasksOn(c.ErrOrStderr(), asJSON)
 			defer tasks.Close()
-			all, err := admin.Warm(c.Context(), opened, showWarming(tasks))
+			all, err := codecache.Warm(c.Context(), opened, showWarming(tasks))
 			tasks.Close()
 			if err != nil {
 				return err
 			}
-			failed := slices.ContainsFunc(all, func(p admin.WarmResult) bool { return p.State == admin.CompileFailed })
+			failed := slices.ContainsFunc(all, func(p codecache.WarmResult) bool { return p.State == codecache.CompileFailed })
 			if asJSON {
 				err = printJSON(c.OutOrStdout(), map[string]any{"ok": !failed, "plugins": all})
 			} else {
@@ -62,14 +62,14 @@ compiled; 2 usage error.`,
 }
 
 // showWarming returns a function that shows when the compilation of a module begins, and when it is done.
-func showWarming(tasks *progress.Set) func(admin.WarmResult) {
+func showWarming(tasks *progress.Set) func(codecache.WarmResult) {
 	running := map[string]*progress.Task{}
-	return func(p admin.WarmResult) {
+	return func(p codecache.WarmResult) {
 		switch task := running[p.Plugin]; p.State {
 		case "":
 			running[p.Plugin] = tasks.Add(p.Plugin)
 			running[p.Plugin].Step("compiling")
-		case admin.Compiled:
+		case codecache.Compiled:
 			task.Done("compiled in %.1f s", p.Took.Seconds())
 		default:
 			task.Done("") // the result, which is printed later, contains the reason
@@ -77,7 +77,7 @@ func showWarming(tasks *progress.Set) func(admin.WarmResult) {
 	}
 }
 
-func printWarmResults(to io.Writer, all []admin.WarmResult) error {
+func printWarmResults(to io.Writer, all []codecache.WarmResult) error {
 	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	for _, p := range all {
 		fmt.Fprintf(w, "%s  %s", paint(style, fmt.Sprintf("%-8s", p.State)), oneLine(p.Plugin))

@@ -1,10 +1,13 @@
 // Package admin is the district of tools for those who install and supervise Bulkhead. It calls no tool of a plugin; the demo does so
 // as a client, over the streams of a server process.
 //
-//   - admin: add and remove plugins, trust, verify, explain, diff, warm, the cache, `doctor`, tokens, the audit log's settings
+//   - install: add and remove plugins, prepare a project, record trust, verify pins, compare two versions, make tokens
+//   - explain: what plugins are granted, and why
+//   - doctor: what a host needs, and what is wrong with it
+//   - codecache: list, clear and fill the cache of compiled code
 //   - review: manifests and grants in words, and the differences between two versions
 //   - client: Bulkhead's entry in the configuration files of MCP clients
 //   - demo: builds the plugins of a checkout and shows them working
 //
-// Start with admin.Propose and Proposal.Write, which are `bulkhead add`: the consent of the user is between the two.
+// Start with install.Propose and Proposal.Write, which are `bulkhead add`: the consent of the user is between the two.
 package admin

@@ -96,6 +96,16 @@ func (s System) getenv(name string) string {
 	return value
 }
 
+// Absolute returns the absolute path of a path given by the user. A relative path is one of the working directory with symbolic
+// links resolved.
+func Absolute(o Options, path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path), nil
+	}
+	s, err := o.System.complete()
+	return s.absolute(path), err
+}
+
 // absolute returns the absolute path of a path given by the user.
 func (s System) absolute(path string) string {
 	if filepath.IsAbs(path) {

@@ -1,0 +1,202 @@
+// Package admintest has the temporary installation of the tests of this district.
+package admintest
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/doctor"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+)
+
+// Workspace is a temporary directory with the working directory work, the home directory home, and plugins.
+type Workspace struct {
+	Dir string
+	Env map[string]string
+}
+
+func New(t *testing.T) *Workspace {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Workspace{Dir: dir, Env: map[string]string{"HOME": dir + "/home", "XDG_STATE_HOME": dir + "/state", "XDG_CACHE_HOME": dir + "/cache"}}
+	for _, name := range []string{"work", "home", "plugins"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// Options names the config of the working directory explicitly if it exists, so that it needs no trust.
+func (w *Workspace) Options() discovery.Options {
+	o := w.Discovering()
+	if _, err := os.Stat(w.Path("work/bulkhead.toml")); err == nil {
+		o.ConfigFile = "bulkhead.toml"
+	}
+	return o
+}
+
+// Discovering returns options that name no config. The ceiling is etc/bulkhead.toml.
+func (w *Workspace) Discovering() discovery.Options {
+	return discovery.Options{System: discovery.WithCeiling(discovery.System{
+		Dir: w.Dir + "/work", Executable: w.Dir + "/bin/bulkhead",
+		LookupEnv: func(name string) (string, bool) { value, ok := w.Env[name]; return value, ok },
+	}, w.Path("etc/bulkhead.toml"), os.Geteuid(), w.Path("home"))}
+}
+
+func (w *Workspace) Path(name string) string { return filepath.Join(w.Dir, name) }
+
+func (w *Workspace) Write(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(w.Path(name)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(w.Path(name), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *Workspace) Read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(w.Path(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// Config writes work/bulkhead.toml.
+func (w *Workspace) Config(t *testing.T, content string) {
+	t.Helper()
+	w.Write(t, "work/bulkhead.toml", content)
+}
+
+// Plugin creates a built plugin in plugins/name with the tools name_read and name_write, and appends more to its
+// manifest. Its module is not valid WebAssembly.
+func (w *Workspace) Plugin(t *testing.T, name, more string) string {
+	t.Helper()
+	module := "module of " + name
+	w.Write(t, "plugins/"+name+"/it.wasm", module)
+	w.Write(t, "plugins/"+name+"/plugin.toml", fmt.Sprintf(`manifest = 1
+[plugin]
+name = %q
+version = "1.0.0"
+description = "Made for a test."
+[module]
+file = "it.wasm"
+sha256 = "%x"
+[[tools]]
+name = "%s_read"
+description = "reads"
+access = "read"
+[[tools]]
+name = "%s_write"
+description = "writes"
+access = "write"
+`, name, sha256.Sum256([]byte(module)), name, name)+more)
+	return w.Path("plugins/" + name)
+}
+
+// WantUsage checks that err is a usage error that contains all texts.
+func WantUsage(t *testing.T, err error, texts ...string) {
+	t.Helper()
+	var usage *usage.Error
+	if !errors.As(err, &usage) {
+		t.Fatalf("got %v, want a usage error", err)
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("got %q, want it to contain %q", err, text)
+		}
+	}
+}
+
+// AskedFor is the table of capabilities in the manifest of the plugin "first".
+const AskedFor = "[capabilities]\nenv = [\"TOKEN\"]\nhttp = [\"https://a.example\"]\nfs = [{ path = \"${project}\", access = \"rw\" }]\n"
+
+// Clashing creates the plugin "other", which has a tool of the plugin "first".
+func Clashing(t *testing.T, w *Workspace) {
+	t.Helper()
+	w.Plugin(t, "other", "[[tools]]\nname = \"first_read\"\ndescription = \"x\"\naccess = \"read\"\n")
+}
+
+func CopyPlugin(t *testing.T, w *Workspace, from, to string) {
+	t.Helper()
+	for _, file := range []string{"plugin.toml", "it.wasm"} {
+		w.Write(t, "plugins/"+to+"/"+file, w.Read(t, "plugins/"+from+"/"+file))
+	}
+}
+
+func Symlink(t *testing.T, w *Workspace, target, name string) {
+	t.Helper()
+	if err := os.Symlink(w.Path(target), w.Path(name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func RemoveFile(t *testing.T, w *Workspace, name string) {
+	t.Helper()
+	if err := os.Remove(w.Path(name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const policyConfig = `[defaults]
+deny = ["**/.env"]
+[[plugins]]
+path = "../plugins/first"
+deny_tools = ["first_write"]
+[[plugins]]
+path = "../plugins/second"
+prefix = "x_"
+[[plugins]]
+path = "../plugins/broken"
+env = { A = "b" }
+`
+
+// NewGranted returns a Workspace with a config of the plugins "first", "second", and "broken", which is left out.
+func NewGranted(t *testing.T) *Workspace {
+	t.Helper()
+	w := New(t)
+	w.Plugin(t, "first", AskedFor)
+	w.Plugin(t, "second", "")
+	w.Plugin(t, "broken", "")
+	w.Config(t, policyConfig)
+	w.Write(t, "work/.git/config", "")
+	w.Write(t, "work/a", "")
+	if err := os.Symlink("a", w.Path("work/alias")); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// Found returns the check with that name whose detail contains text.
+func Found(t *testing.T, checks []doctor.Check, name, text string) doctor.Check {
+	t.Helper()
+	for _, c := range checks {
+		if c.Name == name && strings.Contains(c.Detail, text) {
+			return c
+		}
+	}
+	t.Fatalf("no check %q contains %q: %+v", name, text, checks)
+	return doctor.Check{}
+}
+
+// StrictCeiling is a ceiling that cuts most of what NewGranted grants.
+const StrictCeiling = `[ceiling]
+deny_tools = ["first_read"]
+fs = [{ path = "${project}", access = "r" }]
+http = []
+env = []
+limits = { time = "2s" }
+deny = ["**/*.key"]
+`

@@ -1,0 +1,233 @@
+// Package explain says what plugins are granted, and why: Grants for all or one, or for one tool, path, origin or variable, and
+// FindConfigInForce for the config that decides. It changes nothing.
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+)
+
+// Question says what to explain. Without Tool, Path, Origin and Variable, Grants describes complete grants.
+type Question struct {
+	Plugin   string // its name; empty means all
+	Tool     string // name of a tool, as clients see it or as in the manifest
+	Path     string
+	Origin   string // URL of a web server
+	Variable string // name of an environment variable
+}
+
+// Policies is the result of Grants.
+type Policies struct {
+	ConfigInForce
+	Plugins []PluginPolicy  `json:"plugins,omitempty"`
+	Answers []review.Answer `json:"answers,omitempty"` // one or more for each plugin that the question applies to
+}
+
+// PluginPolicy is what one plugin is granted.
+type PluginPolicy struct {
+	Name     string            `json:"name"`
+	Version  string            `json:"version,omitempty"`
+	Dir      string            `json:"dir"`
+	At       string            `json:"at,omitempty"` // file and line of its table in the config
+	Pinned   bool              `json:"pinned"`
+	Problem  string            `json:"problem,omitempty"` // why the plugin is left out; empty if it is offered
+	Warnings tomlfile.Problems `json:"warnings,omitempty"`
+	*review.Policy
+}
+
+// Grants describes the effective grants of plugins, or why one item is or is not allowed.
+func Grants(o discovery.Options, q Question) (Policies, error) {
+	view, err := catalog.Look(o)
+	if err != nil {
+		return Policies{}, err
+	}
+	out := Policies{}
+	if out.ConfigInForce, err = FindConfigInForce(o); err != nil {
+		return Policies{}, err
+	}
+	var names []string
+	for _, s := range view.Plugins {
+		if names = append(names, s.Name); q.Plugin != "" && q.Plugin != s.Name {
+			continue
+		}
+		if q == (Question{Plugin: q.Plugin}) {
+			out.Plugins = append(out.Plugins, PolicyOf(o, view, s))
+			continue
+		}
+		answers, err := answer(o, view, s, q)
+		if err != nil {
+			return Policies{}, err
+		}
+		for _, a := range answers {
+			a.Plugin = s.Name
+			out.Answers = append(out.Answers, a)
+		}
+	}
+	switch {
+	case q.Plugin != "" && !slices.Contains(names, q.Plugin):
+		return out, usage.Errorf("there is no plugin %q: the plugins are %s", q.Plugin, strings.Join(names, ", "))
+	case out.Plugins == nil && out.Answers == nil:
+		return out, usage.Errorf("there is no tool %q: `bulkhead policy` lists all tools", q.Tool)
+	}
+	return out, nil
+}
+
+func PolicyOf(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin) PluginPolicy {
+	p := PluginPolicy{
+		Name: s.Name, Dir: s.Entry.Path, At: s.Entry.At(""), Pinned: s.Entry.SHA256 != "", Problem: s.Problem, Warnings: s.Problems.Warnings(),
+	}
+	if s.Manifest != nil {
+		p.Version = s.Manifest.Version
+	}
+	if s.Problems.Err() == nil {
+		effective := review.Effective(SubjectOf(o, v, s))
+		p.Policy = &effective
+	}
+	return p
+}
+
+func SubjectOf(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin) review.Subject {
+	return review.Subject{
+		Manifest: s.Manifest, Entry: s.Entry, Defaults: v.Defaults, Grant: s.Grant, Places: v.Places, Config: v.Config, FlagEnv: o.Env,
+		Resolver: NewResolver(v.Places, v.Plugins),
+	}
+}
+
+// answer answers a question for one plugin; nil if the question does not apply to it.
+func answer(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin, q Question) ([]review.Answer, error) {
+	about := SubjectOf(o, v, s)
+	if s.Problems.Err() != nil || s.Grant.LeftOut != "" {
+		if q.Tool != "" && (s.Manifest == nil || len(tools(about, q.Tool)) == 0) {
+			return nil, nil
+		}
+		asked := strings.Join(slices.DeleteFunc([]string{q.Tool, q.Path, q.Origin, q.Variable}, func(t string) bool { return t == "" }), ", ")
+		return []review.Answer{{Asked: asked, Why: "the plugin is left out: " + s.Problem}}, nil
+	}
+	var out []review.Answer
+	if q.Tool != "" {
+		out = append(out, tools(about, q.Tool)...)
+	}
+	if q.Path != "" {
+		answers, err := Paths(o, v, about, q.Path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, answers...)
+	}
+	if q.Origin != "" {
+		asked, err := origin.Parse(q.Origin)
+		if err != nil {
+			return nil, usage.Errorf("--origin %s: %w", tomlfile.Quote(q.Origin), err)
+		}
+		out = append(out, about.Origin(asked))
+	}
+	if q.Variable != "" {
+		if !manifest.IsVariable(q.Variable) {
+			return nil, usage.Errorf("--variable %s: not the name of an environment variable: use letters, digits and _, and do not begin with a digit", tomlfile.Quote(q.Variable))
+		}
+		out = append(out, about.Variable(q.Variable))
+	}
+	return out, nil
+}
+
+func tools(about review.Subject, name string) []review.Answer {
+	for _, t := range about.Manifest.Tools {
+		rule := about.Tool(t)
+		if rule.Name == name || t.Name == name {
+			return []review.Answer{{Asked: rule.Name, Access: rule.Access, Allowed: rule.Offered, Why: rule.By}}
+		}
+	}
+	return nil
+}
+
+// Paths answers whether the plugin can read a path, and whether it can write it.
+func Paths(o discovery.Options, v *catalog.Catalog, about review.Subject, asked string) ([]review.Answer, error) {
+	path, err := discovery.Absolute(o, asked)
+	if err != nil {
+		return nil, err
+	}
+	if why := refusedGrantReason(about); why != "" {
+		return []review.Answer{{Asked: path, Access: "read", Why: why}, {Asked: path, Access: "write", Why: why}}, nil
+	}
+	verdict, err := sandbox.Explain(sandbox.Explained{Grant: about.Grant, Own: v.HostFiles}, path)
+	if err != nil {
+		return nil, usage.Errorf("%w", err)
+	}
+	shown := path
+	if verdict.Path != path {
+		shown += " (which is " + verdict.Path + ")"
+	}
+	granted := ""
+	if verdict.Mount != nil {
+		granted = fmt.Sprintf("it is in %s: %s", verdict.Mount.Path, about.FolderBy(*verdict.Mount))
+	}
+	read, write := granted, explainPath(verdict, about, granted)
+	if !verdict.Read {
+		read = write
+	}
+	return []review.Answer{
+		{Asked: shown, Access: "read", Allowed: verdict.Read, Why: read},
+		{Asked: shown, Access: "write", Allowed: verdict.Write, Why: write},
+	}, nil
+}
+
+// refusedGrantReason explains why the plugin cannot run: the host refuses one of its granted paths. It is empty if
+// none is refused.
+func refusedGrantReason(about review.Subject) string {
+	check := func(kind, path string, within []string) string {
+		if refused := about.Resolver(kind, path, within).Refused; refused != "" {
+			return "the plugin cannot run: " + refused
+		}
+		return ""
+	}
+	for _, m := range about.Grant.FS {
+		if m.State {
+			continue
+		}
+		if why := check(review.Folder, m.Path, m.Within); why != "" {
+			return why
+		}
+	}
+	for _, g := range about.Grant.Git {
+		if why := check(review.Repository, g.Repo, g.Within); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// explainPath explains the rule that limits access to a path; granted describes the grant that contains it.
+func explainPath(v sandbox.Verdict, about review.Subject, granted string) string {
+	switch v.Rule {
+	case sandbox.RuleOutside:
+		why := "it is not in any directory granted to " + about.Manifest.Name
+		for _, c := range about.Grant.Cuts {
+			if c.Key == "fs" && contain.Within(c.What, v.Path) {
+				why += fmt.Sprintf("; %s is not granted: %s", c.What, c.Why)
+			}
+		}
+		return why
+	case sandbox.RuleAbove:
+		return "it is an ancestor of a granted directory: only the path to that directory is visible"
+	case sandbox.RuleOwn:
+		return fmt.Sprintf("%s belongs to the host, which hides it from plugins: a grant must name it, or a path in it", v.Own)
+	case sandbox.RuleHidden:
+		return fmt.Sprintf("hidden by %q: %s", v.Pattern, about.DenyBy(v.Pattern))
+	case sandbox.RuleGit:
+		return "files in a .git directory cannot be written"
+	case sandbox.RuleReadOnly:
+		return "its directory is granted read-only: " + granted
+	}
+	return granted
+}

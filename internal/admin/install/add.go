@@ -1,0 +1,253 @@
+package install
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
+)
+
+// Addition says which plugin to add to a config, and with which grants.
+type Addition struct {
+	Dir string // directory of the built plugin
+	review.Choice
+	// Repin changes only the digest of a plugin that is already in the config.
+	Repin bool
+}
+
+// Proposal is an addition that awaits the admin's consent.
+type Proposal struct {
+	Config  string         `json:"config"`         // the file that Write changes
+	Creates bool           `json:"creates_config"` // whether Write creates the file
+	Plugin  review.Request `json:"plugin"`
+	Table   string         `json:"table,omitempty"` // the new table of the config; empty if only the digest changes
+	// Audit is the [audit] table that is added too, because the ceiling's key at AuditRequiredBy requires an audit log.
+	Audit           string            `json:"audit,omitempty"`
+	AuditRequiredBy string            `json:"audit_required_by,omitempty"`
+	Warnings        tomlfile.Problems `json:"warnings,omitempty"`
+	// Trust is set by Write.
+	Trust ConfigTrust `json:"trust,omitzero"`
+
+	store   trust.Store
+	file    *configFile
+	base    *config.Config // the config, with the table Audit added
+	content []byte
+}
+
+// Propose reviews a plugin and prepares the new content of the config, without writing it. review.Ask puts the digest of
+// plugin.toml into the table. Propose refuses a plugin that the host could not serve: an invalid manifest or config, a
+// module that is missing or does not match the manifest, and a duplicate plugin, name or tool. o names the config.
+func Propose(o discovery.Options, a Addition) (*Proposal, error) {
+	o.Manifests = &manifest.Cache{}
+	m, err := loadReviewed(o, a)
+	if err != nil {
+		return nil, err
+	}
+	source, file, err := findConfigFile(o)
+	if err != nil {
+		return nil, err
+	}
+	named := source.File
+	o.ConfigFile = named
+	p := &Proposal{Config: named, Creates: !file.Exists, file: file, store: trustStore(o)}
+	c, problems := config.Parse(named, file.Data)
+	if err := problems.Err(); err != nil {
+		return nil, &usage.Error{Err: err}
+	}
+	if err := p.addAudit(o, c, a); err != nil {
+		return nil, err
+	}
+	at, err := p.indexInConfig(o, m)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case at >= 0 && !a.Repin:
+		return nil, usage.Errorf("plugin %q is in %s already: if its manifest has changed and you have reviewed the change, pass --repin; otherwise remove the plugin from the config first", m.Name, named)
+	case at < 0 && a.Repin:
+		return nil, usage.Errorf("plugin %q is not in %s, so it has no digest to replace: leave out --repin", m.Name, named)
+	case a.Repin:
+		return p, p.repin(o, m, at)
+	}
+	return p, p.add(o, m, a)
+}
+
+// addAudit adds the [audit] table that the ceiling requires. With --repin, nothing but the digest changes.
+func (p *Proposal) addAudit(o discovery.Options, c *config.Config, a Addition) (err error) {
+	if p.base = c; a.Repin {
+		return nil
+	}
+	p.base, p.AuditRequiredBy, err = withAudit(o, c)
+	if err != nil {
+		return err
+	}
+	p.Audit = strings.TrimLeft(string(p.base.Content()[len(p.file.Data):]), "\r\n")
+	return nil
+}
+
+// loadReviewed loads the plugin and checks its manifest, its module and the choices of the admin.
+func loadReviewed(o discovery.Options, a Addition) (*manifest.Manifest, error) {
+	dir, err := discovery.Absolute(o, a.Dir)
+	if err != nil {
+		return nil, err
+	}
+	m, problems := o.Manifests.Load(dir)
+	if problems.Err() == nil {
+		problems = append(problems, m.Check()...)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, &usage.Error{Err: err}
+	}
+	if err := checkModule(m); err != nil {
+		return nil, err
+	}
+	return m, checkChoice(o, m, a.Choice)
+}
+
+// checkChoice refuses choices that contradict each other or name tools and variables that the plugin does not have.
+func checkChoice(o discovery.Options, m *manifest.Manifest, c review.Choice) error {
+	if c.ReadOnly && c.AllowWrite {
+		return usage.Errorf("--read-only and --allow-write contradict each other: keep one of the two")
+	}
+	var names []string
+	for _, t := range m.Tools {
+		names = append(names, t.Name)
+	}
+	for _, glob := range c.AllowTools {
+		if _, err := path.Match(glob, ""); err != nil || glob == "" {
+			return usage.Errorf("--allow-tool %s: is not a pattern: write a name, in which * matches any characters and ? matches one", tomlfile.Quote(glob))
+		}
+		if !slices.ContainsFunc(names, config.Filter{Allow: []string{glob}}.Allowed) {
+			return usage.Errorf("--allow-tool %s: %s has no such tool; its tools are %s", tomlfile.Quote(glob), m.Name, strings.Join(names, ", "))
+		}
+	}
+	for _, name := range c.Env {
+		switch err := manifest.CheckEnv(name); {
+		case err != nil:
+			return usage.Errorf("--env %s: %w", tomlfile.Quote(name), err)
+		case !slices.Contains(m.Capabilities.Env, name) && !slices.Contains(m.Capabilities.Env, manifest.Any):
+			return usage.Errorf("--env %s: %s does not ask for this variable", name, m.Name)
+		}
+		if _, set := discovery.LookupEnv(o.System)(name); !set {
+			return usage.Errorf("--env %s: the variable is not set in this environment, and the host does not start without it: set it, or write its value for the plugin in %s", name, config.FileName)
+		}
+	}
+	return nil
+}
+
+// indexInConfig returns the index of the plugin in the config, by its directory, or -1 if the config does not contain it.
+// It refuses a plugin with the same name in a different directory.
+func (p *Proposal) indexInConfig(o discovery.Options, m *manifest.Manifest) (int, error) {
+	if len(p.base.Plugins) == 0 {
+		return -1, nil
+	}
+	view, err := catalog.LookWith(o, p.base)
+	if view == nil {
+		return -1, err
+	}
+	for i, existing := range view.Plugins {
+		if discovery.SameDirectory(existing.Entry.Path, m.Dir) {
+			return i, nil
+		}
+		if existing.Name == m.Name {
+			return -1, usage.Errorf("a plugin named %q is in %s already, in %s: names must be unique: remove that plugin first", m.Name, p.Config, existing.Entry.Path)
+		}
+	}
+	return -1, err
+}
+
+// add prepares the config with a table for the plugin.
+func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) error {
+	places, err := discovery.FindPlaces(o)
+	if err != nil {
+		return err
+	}
+	a.Path = pathInConfig(p.Config, m.Dir)
+	var entry config.Plugin
+	p.Plugin, entry = review.Ask(m, a.Choice, p.base.Defaults, places, explain.NewResolver(places, nil))
+	p.Table = config.Table(entry)
+	c, err := p.base.AddPlugin(entry)
+	if err != nil {
+		return usage.Errorf("%s cannot be added to %s: %w", a.Path, p.Config, err)
+	}
+	return p.checkResult(o, c, p.base.Own())
+}
+
+// repin prepares the config with a new digest for the plugin at index.
+func (p *Proposal) repin(o discovery.Options, m *manifest.Manifest, index int) error {
+	if err := notIncluded(p.base, index, "add --repin "+m.Dir); err != nil {
+		return err
+	}
+	places, err := discovery.FindPlaces(o)
+	if err != nil {
+		return err
+	}
+	p.Plugin, _ = review.Ask(m, review.Choice{}, p.base.Defaults, places, explain.NewResolver(places, nil))
+	for i := range p.Plugin.Items {
+		p.Plugin.Items[i].NotGiven = "" // the existing table decides what is granted
+	}
+	c, err := p.base.PinPlugin(index, m.Digest)
+	if err != nil {
+		return usage.Errorf("%s: %w", p.Config, err)
+	}
+	return p.checkResult(o, c, index)
+}
+
+// checkResult decides on the proposed config c as the host does when it starts, and copies the warnings and withheld tools
+// of the plugin at index to the proposal.
+func (p *Proposal) checkResult(o discovery.Options, c *config.Config, index int) error {
+	p.content = c.Content()
+	view, err := catalog.LookWith(o, c)
+	if err != nil {
+		return err
+	}
+	s := view.Plugins[index]
+	for _, c := range view.Conflicts {
+		if c.First == s || c.Second == s {
+			return usage.Errorf("%s; or add it with --prefix, which changes the names of its tools, or with --allow-tool, which leaves out the duplicates", c)
+		}
+	}
+	if err := s.Problems.Err(); err != nil {
+		return &usage.Error{Err: err}
+	}
+	if s.Manifest.Digest != p.Plugin.Digest {
+		return usage.Errorf("%s has changed since it was read: review it again", s.Manifest.File)
+	}
+	for _, t := range s.Grant.Tools {
+		if offered := s.Grant.Prefix + t.Name; !manifest.IsPortableName(offered) {
+			return usage.Errorf("--prefix %s makes %s, a tool name that some clients refuse: %s", s.Grant.Prefix, tomlfile.Quote(offered), manifest.PortableNames)
+		}
+	}
+	p.Warnings = s.Problems.Warnings()
+	for _, lack := range s.Lacks(view.Places) {
+		p.Warnings = append(p.Warnings, tomlfile.Problem{File: s.Manifest.File, Line: lack.Line, Key: "requires", What: "it cannot work yet: " + lack.What, Remedy: lack.Remedy, Warning: true})
+	}
+	why := map[string]string{}
+	for _, w := range s.Grant.Withheld {
+		why[w.Tool.Name] = w.Why
+	}
+	for i := range p.Plugin.Tools {
+		p.Plugin.Tools[i].WhyNot = why[p.Plugin.Tools[i].Name]
+	}
+	return nil
+}
+
+// Write writes the config.
+func (p *Proposal) Write() error {
+	if p.content == nil {
+		return errors.New("the proposal has no content: create it with Propose")
+	}
+	var err error
+	p.Trust, err = p.file.update(p.content, p.store)
+	return err
+}

@@ -1,0 +1,325 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
+)
+
+// The kinds of a TrustProposal.
+const (
+	TrustConfig  = "config"
+	TrustPlugins = "plugins" // the directory dist/plugins of a working directory
+)
+
+// The states of a trusted path, besides Changed and Missing, which are also states of a Pin.
+const (
+	Trusted    = "trusted"
+	NotTrusted = "not trusted"
+)
+
+// TrustProposal is a config, or a directory of plugins, that awaits the user's consent.
+type TrustProposal struct {
+	Path        string                 `json:"path"`
+	Kind        string                 `json:"kind"`
+	SHA256      string                 `json:"sha256"`
+	Includes    []trust.File           `json:"includes,omitempty"` // the files that the config includes
+	State       string                 `json:"state"`              // Trusted, NotTrusted or Changed
+	Since       *time.Time             `json:"trusted_at,omitempty"`
+	Plugins     []explain.PluginPolicy `json:"plugins"`
+	Audit       string                 `json:"audit,omitempty"` // the file of the audit log
+	HTTP        []string               `json:"http,omitempty"`  // what [http] says to serve --http
+	Credentials []string               `json:"credentials,omitempty"`
+
+	store trust.Store
+}
+
+// ProposeTrust reviews a config, or a directory of plugins, with the decisions of a host that discovers it. path may
+// be the directory of the config; if it is empty, ProposeTrust reviews what a host with these options discovers. The
+// content is read once, so Write records exactly what was reviewed.
+func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
+	path, kind, err := resolveTrustPath(o, path)
+	if err != nil {
+		return nil, err
+	}
+	p := &TrustProposal{Path: path, Kind: kind, Plugins: []explain.PluginPolicy{}, store: trustStore(o)}
+	view, err := p.load(o)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range view.Plugins {
+		p.Plugins = append(p.Plugins, explain.PolicyOf(o, view, s))
+	}
+	if view.Audit != nil {
+		p.Audit = view.Audit.File
+	}
+	p.HTTP = describeHTTP(view.HTTP)
+	for _, c := range view.Credentials {
+		p.Credentials = append(p.Credentials, c.Name)
+	}
+	record, err := p.store.Lookup(path)
+	if err != nil {
+		return nil, usage.Errorf("%w", err)
+	}
+	p.State = NotTrusted
+	if record != nil {
+		p.State, p.Since = Changed, &record.At
+		if record.SHA256 == p.SHA256 && slices.Equal(record.Includes, p.Includes) {
+			p.State = Trusted
+		}
+	}
+	return p, nil
+}
+
+// describeHTTP describes [http].
+func describeHTTP(h *config.HTTPServer) []string {
+	if h == nil {
+		return nil
+	}
+	token := "no token"
+	switch {
+	case h.TokenFile != "":
+		token = "token in " + h.TokenFile
+	case h.TokenEnv != "":
+		token = "token in $" + h.TokenEnv
+	}
+	out := []string{token}
+	if h.CertFile != "" {
+		out = append(out, "TLS with "+h.CertFile)
+	}
+	if h.Insecure {
+		out = append(out, "plaintext beyond loopback")
+	}
+	for _, name := range h.Hosts {
+		out = append(out, "host "+name)
+	}
+	for _, name := range h.Origins {
+		out = append(out, "origin "+name)
+	}
+	return out
+}
+
+// load reads the config or the plugins once, and decides on grants as a host does that is started in their directory. It sets
+// p.SHA256.
+func (p *TrustProposal) load(o discovery.Options) (*catalog.Catalog, error) {
+	o.ConfigFile, o.PluginsDir, o.NoConfig, o.Plugins = "", "", false, nil
+	if p.Kind == TrustPlugins {
+		o.System.Dir, o.PluginsDir, o.NoConfig = filepath.Dir(filepath.Dir(p.Path)), p.Path, true
+		view, err := catalog.Look(o)
+		if err == nil {
+			p.SHA256, err = discovery.PluginsDigest(view.Candidates)
+		}
+		if err != nil {
+			return nil, usage.Errorf("%s cannot be trusted: %w", p.Path, err)
+		}
+		return view, nil
+	}
+	data, err := tomlfile.ReadFile(p.Path)
+	if err != nil {
+		return nil, usage.Errorf("%s: %w", p.Path, err)
+	}
+	p.SHA256 = userfile.Digest(data)
+	o.System.Dir, o.ConfigFile = filepath.Dir(p.Path), p.Path
+	view, err := catalog.LookAs(o, data)
+	if view != nil {
+		for _, f := range view.Files[1:] {
+			p.Includes = append(p.Includes, trust.File{Path: f.Path, SHA256: f.SHA256})
+		}
+	}
+	return view, err
+}
+
+// Write records the user's consent.
+func (p *TrustProposal) Write() error {
+	if err := p.store.Add(p.Path, p.SHA256, p.Includes...); err != nil {
+		return usage.Errorf("%s cannot be trusted: %w", p.Path, err)
+	}
+	p.State = Trusted
+	return nil
+}
+
+// TrustedPath is a trust record, and whether the file still matches it.
+type TrustedPath struct {
+	Path   string    `json:"path"`
+	SHA256 string    `json:"sha256"`
+	At     time.Time `json:"trusted_at"`
+	State  string    `json:"state"` // Trusted, Changed or Missing
+}
+
+// ListTrust returns all trust records, sorted by path. If some records are ignored, it returns an error that names them, and all
+// other records.
+func ListTrust(o discovery.Options) ([]TrustedPath, error) {
+	records, err := trustStore(o).List()
+	list := make([]TrustedPath, len(records))
+	for i, r := range records {
+		list[i] = TrustedPath{Path: r.Path, SHA256: r.SHA256, At: r.At, State: currentState(o, r)}
+	}
+	if err != nil {
+		return list, usage.Errorf("%w", err)
+	}
+	return list, nil
+}
+
+// currentState compares a record with the current content of its path.
+func currentState(o discovery.Options, r trust.Record) string {
+	current := TrustProposal{Path: r.Path, Kind: TrustConfig}
+	info, err := os.Stat(r.Path)
+	if err != nil {
+		return Missing
+	}
+	if info.IsDir() {
+		current.Kind = TrustPlugins
+	}
+	_, _ = current.load(o) // load sets the digest of an invalid config, too
+	if current.SHA256 != r.SHA256 || slices.ContainsFunc(r.Includes, hasChanged) {
+		return Changed
+	}
+	return Trusted
+}
+
+// hasChanged reports whether an included file differs from its record.
+func hasChanged(f trust.File) bool {
+	data, err := tomlfile.ReadFile(f.Path)
+	return err != nil || userfile.Digest(data) != f.SHA256
+}
+
+// Revoke removes the record of a path and returns its canonical path. The path itself need not exist any more.
+func Revoke(o discovery.Options, path string) (string, error) {
+	named, _, err := resolveTrustPath(o, path)
+	if err != nil {
+		if named, err = discovery.Absolute(o, path); err != nil || path == "" {
+			return "", usage.Errorf("name the path to revoke: `bulkhead trust --list` lists the trusted paths")
+		}
+	}
+	had, err := trustStore(o).Remove(named)
+	if err != nil {
+		return "", usage.Errorf("%w", err)
+	}
+	if !had {
+		return "", usage.Errorf("%s is not trusted: `bulkhead trust --list` lists the trusted paths", named)
+	}
+	return named, nil
+}
+
+// resolveTrustPath returns the path at which a host discovers the config or the plugins that path names.
+func resolveTrustPath(o discovery.Options, path string) (found, kind string, err error) {
+	if path == "" {
+		if path, err = discovery.DiscoveredConfig(o); err != nil {
+			return "", "", err
+		}
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			dir, err := discovery.Absolute(o, filepath.Join("dist", "plugins"))
+			if info, serr := os.Stat(dir); err != nil || serr != nil || !info.IsDir() {
+				return "", "", usage.Errorf("there is no %s, and no dist/plugins beside it: name the path to trust", path)
+			}
+			path = dir
+		}
+	}
+	if path, err = discovery.Absolute(o, path); err != nil {
+		return "", "", err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", "", usage.Errorf("%s: %w", path, usage.Cause(err))
+	}
+	if info.IsDir() {
+		if _, err := os.Stat(filepath.Join(path, config.FileName)); err == nil {
+			path = filepath.Join(path, config.FileName)
+		} else {
+			return resolvePluginsDir(path)
+		}
+	}
+	if filepath.Base(path) != config.FileName {
+		return "", "", usage.Errorf("the host discovers only files named %[2]s, not %[1]s: start it with --config to use this one", path, config.FileName)
+	}
+	found, err = resolveDir(path)
+	return found, TrustConfig, err
+}
+
+// resolvePluginsDir returns the path at which a host discovers a directory of plugins.
+func resolvePluginsDir(path string) (found, kind string, err error) {
+	parent := filepath.Dir(filepath.Dir(path))
+	if path != filepath.Join(parent, "dist", "plugins") {
+		return "", "", usage.Errorf("%s contains no %s and is not a dist/plugins, so the host does not discover it: start the host with --plugins to use it", path, config.FileName)
+	}
+	parent, err = filepath.EvalSymlinks(parent)
+	if err != nil {
+		return "", "", usage.Errorf("%s: %w", path, usage.Cause(err))
+	}
+	return filepath.Join(parent, "dist", "plugins"), TrustPlugins, nil
+}
+
+// resolveDir resolves symbolic links in the directory of path, but not in its last element, as discovery does.
+func resolveDir(path string) (string, error) {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return "", usage.Errorf("%s: %w", path, usage.Cause(err))
+	}
+	return filepath.Join(dir, filepath.Base(path)), nil
+}
+
+// trustStore returns the store of the trust records that a host with these options uses.
+func trustStore(o discovery.Options) trust.Store {
+	dir, _ := discovery.StateDir(o.System) // the store itself checks who owns the directory
+	return trust.In(dir)
+}
+
+// ConfigTrust says whether an edited config is used where a host discovers it.
+type ConfigTrust struct {
+	Trusted bool   `json:"trusted"`
+	Problem string `json:"problem,omitempty"` // why it is not trusted
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+// update replaces the content of a config. The new content becomes trusted if the old content was trusted, or if the
+// config is new: the user has consented to the edit, but not to the rest of an untrusted config.
+func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, error) {
+	path, err := resolveDir(f.Path)
+	if err != nil {
+		return ConfigTrust{}, err
+	}
+	trusted := !f.Exists
+	var problem error
+	var includes []trust.File // the edit does not change these files; if one has changed already, the new record does not match it
+	if f.Exists {
+		var record *trust.Record
+		if record, problem = store.Lookup(path); record != nil {
+			trusted, includes = record.SHA256 == userfile.Digest(f.Data), record.Includes
+		}
+	}
+	if err := f.replace(content); err != nil {
+		return ConfigTrust{}, err
+	}
+	if filepath.Base(path) != config.FileName || f.by == discovery.ByUser {
+		return ConfigTrust{}, nil // trust does not apply to a file that no host discovers, nor to the user's own config
+	}
+	if trusted {
+		problem = store.Add(path, userfile.Digest(content), includes...)
+	}
+	if trusted && problem == nil {
+		return ConfigTrust{Trusted: true}, nil
+	}
+	untrusted := discovery.UntrustedError{Path: path, Reason: problem}
+	return ConfigTrust{Problem: untrusted.Problem(), Remedy: untrusted.Remedy()}, nil
+}
+
+// Message explains the consequence of an untrusted config; empty if the config is trusted or trust does not apply.
+func (t ConfigTrust) Message() string {
+	if t.Trusted || t.Problem == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s, so a host that discovers it does not use it: %s", t.Problem, t.Remedy)
+}
