@@ -134,7 +134,7 @@ func (h *Host) catalog() *catalog.Catalog { return h.dispatcher.Catalog() }
 // return. In any other process, RunChild does nothing.
 func RunChild() {
 	reexec.Run(map[string]reexec.Main{
-		reexec.Worker:   func([]string) int { return child.Main(gateway.CheckResult) },
+		reexec.Worker:   func([]string) int { return child.Main() },
 		reexec.Compiler: code.ChildMain,
 		reexec.Info:     code.InfoMain,
 	})

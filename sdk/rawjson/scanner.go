@@ -45,6 +45,26 @@ func (s *Scanner) Object(member func(key []byte)) []byte {
 	return s.text[start:s.pos]
 }
 
+// Array returns the next value. If that value is an array, Array calls element with the index of each element. The function element may
+// consume the element by calling Value, Object or Array.
+func (s *Scanner) Array(element func(i int)) []byte {
+	if s.next() != '[' {
+		return s.Value()
+	}
+	start := s.pos
+	for i, more := 0, s.open(']'); more; i, more = i+1, s.more(']') {
+		s.next()
+		at := s.pos
+		if element(i); s.pos == at {
+			s.value(nil)
+		}
+	}
+	if s.invalid {
+		return nil
+	}
+	return s.text[start:s.pos]
+}
+
 // ScanObject validates a JSON object and calls member with each of its members in order. Keys are unescaped, values are slices of text. Of
 // duplicate keys the caller should use the last, as encoding/json does. If the result is ErrNotObject, the caller must not act on the
 // members.

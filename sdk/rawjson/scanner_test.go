@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -46,7 +47,7 @@ func FuzzScanner(f *testing.F) {
 		s.Object(func(key []byte) {
 			name := string(key)
 			if len(got)%3 == 2 {
-				s.Object(func([]byte) {}) // has the same effect as Value
+				s.Array(func(int) { s.Object(func([]byte) {}) }) // has the same effect as Value
 				got = append(got, pair{Key: name})
 				return
 			}
@@ -86,6 +87,37 @@ func TestScannerSkipsValuesThatAreNotTaken(t *testing.T) {
 	})
 	if !s.End() || inner != `"d"` || strings.Join(keys, "") != "abf" || !strings.HasSuffix(string(whole), `3 }`) {
 		t.Errorf("keys %q, c is %s, the whole is %s", keys, inner, whole)
+	}
+}
+
+func TestArrayCallsForEachElement(t *testing.T) {
+	for text, want := range map[string]string{
+		`[]`: "", ` [ ] `: "", `[ 1 , {"a":2}, [3,[4]], "]" ]`: `0=1 1={"a":2} 2=[3,[4]] 3="]" `, `{"a":[1]}`: "", `7`: "",
+		`[1,]`: "invalid", `[1 2]`: "invalid", `[1`: "invalid", `[`: "invalid", `[}`: "invalid",
+	} {
+		for _, takes := range []bool{true, false} { // whether element consumes the elements
+			got := ""
+			s := NewScanner([]byte(text))
+			s.Array(func(i int) {
+				if takes {
+					got += fmt.Sprintf("%d=%s ", i, s.Value())
+				}
+			})
+			if !s.End() {
+				got = "invalid"
+			}
+			if got != want && (takes || want == "invalid") {
+				t.Errorf("%s: got %q, want %q", text, got, want)
+			}
+		}
+	}
+	s := NewScanner([]byte(` [[1, 2] , [ 3 ] ]`))
+	sum := 0
+	array := s.Array(func(int) {
+		s.Array(func(int) { sum += len(s.Value()) })
+	})
+	if !s.End() || sum != 3 || string(array) != "[[1, 2] , [ 3 ] ]" {
+		t.Errorf("nested arrays: %d elements, %s", sum, array)
 	}
 }
 

@@ -100,3 +100,20 @@ func QuoteBounded(text string, limit int) string {
 	}
 	return Quote(text)
 }
+
+// MaxName is the number of bytes to which Name truncates.
+const MaxName = 128
+
+// Name makes an untrusted name safe for a message: it truncates the name, and quotes it unless it is an identifier.
+func Name(s string) string {
+	if len(s) > MaxName {
+		return QuoteBounded(s, MaxName)
+	}
+	plain := func(r rune) bool {
+		return r == '_' || r == '-' || r == '/' || r == '.' || (unicode.IsLetter(r) || unicode.IsDigit(r)) && Rune(r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return Quote(s)
+}

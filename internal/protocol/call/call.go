@@ -59,6 +59,8 @@ type Result struct {
 	// from it, and the host validates that again.
 	Body []byte
 
+	members []member // of Body, as Validate found them; nil if there are none, or more than maxMembers
+
 	Fuel      int64 // instructions that the call executed; also set if the call failed
 	StartFuel int64 // instructions that the start function and _initialize executed when the instance was created
 	Memory    int64 // size in bytes of the module's linear memory after the call

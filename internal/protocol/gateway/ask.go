@@ -9,6 +9,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -77,7 +78,7 @@ func merge(before interaction.State, responses []byte) (answers map[string]json.
 			continue
 		}
 		if why := interaction.CheckAnswer(kind, answer); why != "" {
-			return nil, fmt.Sprintf("%s: %s", bounded(id), why)
+			return nil, fmt.Sprintf("%s: %s", visible.Name(id), why)
 		}
 		answers[id] = bytes.Clone(answer)
 	}
@@ -229,14 +230,14 @@ func (c *clientRequest) askLocal(ctx context.Context, queued Queued, ask *Ask, a
 		case errors.As(err, &refused):
 			answer = interaction.Refusal(refused)
 		case err != nil:
-			return c.failure(queued, failureAnswer, fmt.Sprintf("asked the client for %s (%s), which failed: %v", r.Kind, bounded(r.ID), err)), nil
+			return c.failure(queued, failureAnswer, fmt.Sprintf("asked the client for %s (%s), which failed: %v", r.Kind, visible.Name(r.ID), err)), nil
 		default:
 			why := "it is not JSON"
 			if rawjson.Valid(answer) {
 				why = interaction.CheckAnswer(r.Kind, answer)
 			}
 			if why != "" {
-				return c.failure(queued, failureAnswer, fmt.Sprintf("asked the client for %s (%s), and its answer is invalid: %s", r.Kind, bounded(r.ID), why)), nil
+				return c.failure(queued, failureAnswer, fmt.Sprintf("asked the client for %s (%s), and its answer is invalid: %s", r.Kind, visible.Name(r.ID), why)), nil
 			}
 		}
 		if answers[r.ID] = answer; sizeOf(answers) > abi.MaxAskAnswers {
@@ -286,7 +287,7 @@ func (c *clientRequest) exchange(ctx context.Context, queued Queued, ask *Ask, a
 			delete(w.open, string(r.id))
 			answer, why := r.answer(q.Kind)
 			if why != "" {
-				return fail(failureAnswer, "asked the client for %s (%s), and its answer is invalid: %s", q.Kind, bounded(q.ID), why)
+				return fail(failureAnswer, "asked the client for %s (%s), and its answer is invalid: %s", q.Kind, visible.Name(q.ID), why)
 			}
 			if answers[q.ID] = answer; sizeOf(answers) > abi.MaxAskAnswers {
 				c.withdraw(ctx, w)

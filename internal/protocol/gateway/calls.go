@@ -9,10 +9,10 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
-	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // call starts a request that the backend executes. Whatever the gateway can refuse, it refuses before it calls
@@ -158,12 +158,12 @@ func (r *runners) loop(work func()) {
 	}
 }
 
-// encode encodes a result for the era of the request; nil if result is nil.
-func (c *clientRequest) encode(result []byte) []byte {
-	if c.meta.modern && result != nil {
-		result = modern(result, c.meta.served.info, c.how.cached)
+// encode encodes a result for the era of the request.
+func (c *clientRequest) encode(result call.Result) []byte {
+	if c.meta.modern && result.Body != nil {
+		return oneLine(modern(result, c.meta.served.info, c.how.cached))
 	}
-	return oneLine(result)
+	return oneLine(result.Body)
 }
 
 // end sends the response, whose result is encoded, unless the call was cancelled or failPending has sent one.
@@ -189,7 +189,7 @@ func (c *clientRequest) end(result []byte, err *abi.Error, release func()) {
 func (g *Gateway) find(r call.Request) (queued Queued, err *abi.Error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			g.log.Error("panic in the look-up of a request", "method", r.Method, "name", bounded(r.Name), "panic", fault, "stack", string(debug.Stack()))
+			g.log.Error("panic in the look-up of a request", "method", r.Method, "name", visible.Name(r.Name), "panic", fault, "stack", string(debug.Stack()))
 			err = &abi.Error{Code: abi.CodeInternal, Message: "internal error"}
 		}
 	}()
@@ -207,17 +207,13 @@ func (c *clientRequest) execute(ctx context.Context, queued Queued) ([]byte, *As
 	switch {
 	case err == nil:
 		why := ""
-		switch {
-		case c.how.check == nil || c.meta.served.config.Checked:
-		case !rawjson.Valid(result.Body):
-			why = "it is not JSON"
-		default:
-			why = c.how.check(result.Body)
+		if !c.how.list && !c.meta.served.config.Checked {
+			why = call.Check(c.Method, result.Body)
 		}
 		if why == "" {
-			return c.encode(result.Body), nil, nil
+			return c.encode(result), nil, nil
 		}
-		g.log.Warn("a result is invalid", "method", c.Method, "name", bounded(c.Name), "reason", why)
+		g.log.Warn("a result is invalid", "method", c.Method, "name", visible.Name(c.Name), "reason", why)
 		failure = c.failure(queued, FailureInvalidResult, "the result of "+name+" is invalid: "+why)
 	case ctx.Err() != nil:
 		return nil, nil, shuttingDown() // not sent if the client cancelled the call
@@ -227,7 +223,7 @@ func (c *clientRequest) execute(ctx context.Context, queued Queued) ([]byte, *As
 	case errors.As(err, &own) && own != nil:
 		return nil, nil, own
 	default:
-		g.log.Error("a call failed", "method", c.Method, "name", bounded(c.Name), "error", err)
+		g.log.Error("a call failed", "method", c.Method, "name", visible.Name(c.Name), "error", err)
 		failure = c.failure(queued, FailureInternal, "the call of "+name+" failed: "+err.Error())
 	}
 	encoded, own := c.report(failure)
@@ -239,7 +235,7 @@ func (c *clientRequest) report(f *Failure) ([]byte, *abi.Error) {
 	if c.Method != string(mcp.MethodToolsCall) {
 		return nil, f.rpc()
 	}
-	return c.encode(f.result()), nil
+	return c.encode(call.Result{Body: f.result()}), nil
 }
 
 // what names a request in messages.
@@ -247,14 +243,14 @@ func what(r call.Request) string {
 	if r.Name == "" {
 		return r.Method
 	}
-	return bounded(r.Name)
+	return visible.Name(r.Name)
 }
 
 // invoke calls Execute and turns a panic into an error.
 func (c *clientRequest) invoke(ctx context.Context, queued Queued) (result call.Result, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			c.session.g.log.Error("panic in a call", "method", c.Method, "name", bounded(c.Name), "panic", fault, "stack", string(debug.Stack()))
+			c.session.g.log.Error("panic in a call", "method", c.Method, "name", visible.Name(c.Name), "panic", fault, "stack", string(debug.Stack()))
 			result, err = call.Result{}, errors.New("internal error in the host; see its log")
 		}
 	}()
@@ -265,7 +261,7 @@ func (c *clientRequest) invoke(ctx context.Context, queued Queued) (result call.
 func (c *clientRequest) failure(queued Queued, code, message string) (f *Failure) {
 	defer func() {
 		if fault := recover(); fault != nil || f == nil {
-			c.session.g.log.Error("a call could not format its failure", "method", c.Method, "name", bounded(c.Name), "panic", fmt.Sprint(fault))
+			c.session.g.log.Error("a call could not format its failure", "method", c.Method, "name", visible.Name(c.Name), "panic", fmt.Sprint(fault))
 			f = &Failure{Code: code, Tool: c.Name, Message: message}
 		}
 	}()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -61,8 +62,8 @@ func (now *served) supportsModern() bool {
 }
 
 func (now *served) unsupportedVersion(version string) *abi.Error {
-	if len(version) > maxName {
-		version = bounded(version)
+	if len(version) > visible.MaxName {
+		version = visible.Name(version)
 	}
 	e := mcp.UnsupportedProtocolVersionError{Version: version, Supported: now.versions}.JSONRPCError().Error
 	data, _ := json.Marshal(e.Data) // strings always encode

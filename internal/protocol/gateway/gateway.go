@@ -59,7 +59,7 @@ type Config struct {
 	// level.
 	Logging bool
 
-	// Checked states that the backend applies CheckResult to its results. If it is not set, the gateway applies it.
+	// Checked states that the backend applies call.Check to its results. If it is not set, the gateway applies it.
 	Checked bool
 
 	MaxLine     int64 // bytes of one incoming message; 0 means DefaultMaxLine

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -21,8 +19,7 @@ const (
 )
 
 const (
-	maxID   = 1024 // bytes of an id, which is kept while its call runs
-	maxName = 128  // bytes of a client's string that an error message quotes
+	maxID = 1024 // bytes of an id, which is kept while its call runs
 )
 
 // message is a JSON-RPC request or notification. Its slices alias the line.
@@ -107,7 +104,7 @@ func shuttingDown() *abi.Error {
 }
 
 func methodNotFound(method string) *abi.Error {
-	return &abi.Error{Code: abi.CodeMethodNotFound, Message: "Method not found: " + bounded(method)}
+	return &abi.Error{Code: abi.CodeMethodNotFound, Message: "Method not found: " + visible.Name(method)}
 }
 
 // notMessage returns the error for a line that is neither an object nor a batch.
@@ -127,21 +124,6 @@ func parseError(line []byte) *abi.Error {
 		why = fmt.Sprintf("%v at byte %d", syntax, syntax.Offset)
 	}
 	return &abi.Error{Code: codeParseError, Message: "Parse error: " + why}
-}
-
-// bounded makes an untrusted string safe for an error or log message: it truncates it, and quotes it unless it is
-// an identifier.
-func bounded(s string) string {
-	if len(s) > maxName {
-		return visible.Quote(strings.ToValidUTF8(s[:maxName], "")) + "…"
-	}
-	plain := func(r rune) bool {
-		return r == '_' || r == '-' || r == '/' || r == '.' || (unicode.IsLetter(r) || unicode.IsDigit(r)) && visible.Rune(r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		return s
-	}
-	return visible.Quote(s)
 }
 
 // leadingID finds the id in the first bytes of a truncated request, so that an error response can be sent; nil if

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -32,33 +33,21 @@ type method struct {
 	offered func(Offers) bool
 	// name is the parameter that names the tool, prompt or resource; empty if the method has none.
 	name string
-	// check returns the reason why a result does not conform to MCP, or ""; nil if the backend encodes results itself.
-	check func(result []byte) string
 	// cached results have caching hints in the modern era.
 	cached bool
-	// list results are pages of a list.
+	// list results are pages of a list, which the backend encodes itself. All others are checked by call.Check.
 	list bool
 }
 
 // methods are the methods that the backend executes.
 var methods = map[mcp.MCPMethod]method{
-	mcp.MethodToolsCall:              {offered: func(Offers) bool { return true }, name: "name", check: checkToolResult},
+	mcp.MethodToolsCall:              {offered: func(Offers) bool { return true }, name: "name"},
 	mcp.MethodPromptsList:            {offered: func(o Offers) bool { return o.Prompts }, cached: true, list: true},
-	mcp.MethodPromptsGet:             {offered: func(o Offers) bool { return o.Prompts }, name: "name", check: checkPromptResult},
+	mcp.MethodPromptsGet:             {offered: func(o Offers) bool { return o.Prompts }, name: "name"},
 	mcp.MethodResourcesList:          {offered: func(o Offers) bool { return o.Resources }, cached: true, list: true},
 	mcp.MethodResourcesTemplatesList: {offered: func(o Offers) bool { return o.Resources }, cached: true, list: true},
-	mcp.MethodResourcesRead:          {offered: func(o Offers) bool { return o.Resources }, name: "uri", check: checkReadResult, cached: true},
-	mcp.MethodCompletionComplete:     {offered: func(o Offers) bool { return o.Completions }, check: checkCompletion},
-}
-
-// CheckResult returns the reason why the result of a method does not conform to MCP; "" if it conforms. The result must
-// be valid JSON. The gateway discards results that do not conform. A backend that records calls should apply the check
-// before it records a result.
-func CheckResult(methodName string, result []byte) string {
-	if check := methods[mcp.MCPMethod(methodName)].check; check != nil {
-		return check(result)
-	}
-	return ""
+	mcp.MethodResourcesRead:          {offered: func(o Offers) bool { return o.Resources }, name: "uri", cached: true},
+	mcp.MethodCompletionComplete:     {offered: func(o Offers) bool { return o.Completions }},
 }
 
 // backendRequest converts a client's request for the backend.
@@ -121,11 +110,11 @@ func Unknown(method, name, why string) *abi.Error {
 	}
 	switch mcp.MCPMethod(method) {
 	case mcp.MethodToolsCall:
-		return &abi.Error{Code: abi.CodeInvalidParams, Message: "Unknown tool: " + bounded(name) + why}
+		return &abi.Error{Code: abi.CodeInvalidParams, Message: "Unknown tool: " + visible.Name(name) + why}
 	case mcp.MethodPromptsGet:
-		return &abi.Error{Code: abi.CodeInvalidParams, Message: "Unknown prompt: " + bounded(name) + why}
+		return &abi.Error{Code: abi.CodeInvalidParams, Message: "Unknown prompt: " + visible.Name(name) + why}
 	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe:
-		return &abi.Error{Code: abi.CodeResourceNotFound, Message: "Resource not found: " + bounded(name) + why}
+		return &abi.Error{Code: abi.CodeResourceNotFound, Message: "Resource not found: " + visible.Name(name) + why}
 	}
 	return invalidParams("unknown reference" + why)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -46,10 +47,10 @@ func (n *notifier) Notify(ctx context.Context, method string, params json.RawMes
 		params = json.RawMessage(`{}`)
 	}
 	if !rawjson.Valid(params) || !utf8.Valid(params) || rawjson.Kind(params) != '{' {
-		return fmt.Errorf("%s: params must be a JSON object", bounded(method))
+		return fmt.Errorf("%s: params must be a JSON object", visible.Name(method))
 	}
 	if why := ambiguous(params, notificationMembers[method]); why != "" {
-		return fmt.Errorf("%s: %s", bounded(method), why)
+		return fmt.Errorf("%s: %s", visible.Name(method), why)
 	}
 	var wanted bool
 	var err error
@@ -68,7 +69,7 @@ func (n *notifier) Notify(ctx context.Context, method string, params json.RawMes
 		n.mu.Unlock()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", bounded(method), err)
+		return fmt.Errorf("%s: %w", visible.Name(method), err)
 	}
 	if !wanted {
 		return nil
@@ -169,7 +170,7 @@ func (n *notifier) wantsMessage(params []byte) (bool, error) {
 	text, _ := rawjson.Unquote(rawjson.Member(params, "level"))
 	level := mcp.LoggingLevel(text)
 	if !level.ShouldSendTo(mcp.LoggingLevelDebug) {
-		return false, fmt.Errorf("level %s is not one of debug, info, notice, warning, error, critical, alert, emergency", bounded(text))
+		return false, fmt.Errorf("level %s is not one of debug, info, notice, warning, error, critical, alert, emergency", visible.Name(text))
 	}
 	if rawjson.Member(params, "data") == nil {
 		return false, errors.New("data is missing")

@@ -1,10 +1,9 @@
 package gateway
 
 import (
-	"bytes"
-
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -104,37 +103,15 @@ func (m *meta) read(s *rawjson.Scanner) {
 
 // requestKeys are the members that decide whether a request is admitted. The gateway refuses a request in which one is
 // ambiguous, because the plugin could read a value that was not checked.
-var requestKeys = [][]byte{[]byte("name"), []byte("uri"), []byte("arguments"), []byte("ref"), []byte("argument"), []byte("type"), []byte("cursor"),
-	[]byte(interaction.MemberResponses), []byte(interaction.MemberState)}
+var requestKeys = call.Names("name", "uri", "arguments", "ref", "argument", "type", "cursor", interaction.MemberResponses, interaction.MemberState)
 
 // readUnique reads an object. It calls take with the key of each member; take may consume the member's value. ambiguous
 // names the first ambiguous member; it is empty if none is ambiguous.
 func readUnique(s *rawjson.Scanner, take func(key []byte)) (object []byte, ambiguous string) {
-	var unique uniqueKeys
+	unique := call.Unique{Known: requestKeys}
 	object = s.Object(func(key []byte) {
-		unique.add(key)
+		unique.Add(key)
 		take(key)
 	})
-	return object, unique.ambiguous
-}
-
-// uniqueKeys finds the first of an object's keys that is ambiguous, by the rules of rawjson.Ambiguous.
-type uniqueKeys struct {
-	seen      uint
-	ambiguous string
-}
-
-func (u *uniqueKeys) add(key []byte) {
-	if u.ambiguous != "" {
-		return
-	}
-	for i, known := range requestKeys {
-		if !bytes.EqualFold(key, known) {
-			continue
-		}
-		if u.seen&(1<<i) != 0 || !bytes.Equal(key, known) {
-			u.ambiguous = ambiguousKey(string(key), string(known))
-		}
-		u.seen |= 1 << i
-	}
+	return object, unique.Ambiguous
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -19,16 +20,16 @@ func serverInfo(name, version string) []byte {
 
 // modern adds to a checked result the members that the modern era requires: its type, the server in _meta, and default
 // caching hints if cached is set and the result has none. The bytes of the result's values are unchanged.
-func modern(result, info []byte, cached bool) []byte {
-	out := bytes.NewBuffer(make([]byte, 0, len(result)+len(info)+96))
+func modern(result call.Result, info []byte, cached bool) []byte {
+	out := bytes.NewBuffer(make([]byte, 0, len(result.Body)+len(info)+96))
 	out.WriteString(`{` + resultComplete)
-	if cached && (rawjson.Member(result, "ttlMs") == nil || rawjson.Member(result, "cacheScope") == nil) {
+	if cached && !hasHints(result) {
 		out.WriteString(`,` + listHints)
 	} else {
 		cached = false // the result has both hints
 	}
 	meta := false
-	for key, value := range rawjson.Members(result) {
+	for key, value := range result.Members() {
 		if key == "resultType" || cached && (key == "ttlMs" || key == "cacheScope") {
 			continue
 		}
@@ -47,6 +48,15 @@ func modern(result, info []byte, cached bool) []byte {
 	}
 	out.WriteByte('}')
 	return out.Bytes()
+}
+
+// hasHints reports whether a result has both caching hints.
+func hasHints(result call.Result) bool {
+	ttl, scope := false, false
+	for key := range result.Members() {
+		ttl, scope = ttl || key == "ttlMs", scope || key == "cacheScope"
+	}
+	return ttl && scope
 }
 
 // withInfo adds the server to the _meta of a result, unless it has one.

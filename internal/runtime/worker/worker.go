@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -24,7 +23,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
-	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // Config configures a Supervisor.
@@ -204,7 +202,7 @@ func (s *Supervisor) validate(r call.Result) (call.Result, error) {
 			return r, err
 		}
 		return r, s.fail(engine.CodeWorkerLost, nil, "received a malformed failure from its process")
-	case !rawjson.Valid(body) || !utf8.Valid(body) || rawjson.Kind(body) != '{':
+	case !r.Validate():
 		r.Body = nil
 		return r, s.fail(engine.CodeWorkerLost, nil, "received a result from its process that is not a JSON object")
 	case r.Kind == call.RPCError:

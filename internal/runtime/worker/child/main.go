@@ -10,23 +10,18 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/schema"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dirtypages"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Main runs a worker until the host closes the connection, and returns the exit code. check returns the reason why a
-// result does not conform to MCP; "" if it conforms.
-func Main(check func(method string, result []byte) string) int {
-	err := serveHost(check)
+// Main runs a worker until the host closes the connection, and returns the exit code.
+func Main() int {
+	err := serveHost()
 	if err == nil || errors.Is(err, io.EOF) {
 		return 0
 	}
@@ -35,7 +30,7 @@ func Main(check func(method string, result []byte) string) int {
 }
 
 // serveHost confines the process, loads the module and answers the calls of the host.
-func serveHost(check func(method string, result []byte) string) error {
+func serveHost() error {
 	stream := connection()
 	out := wire.NewWriter(stream)
 	in := wire.NewReader(stream, limit)
@@ -60,7 +55,7 @@ func serveHost(check func(method string, result []byte) string) error {
 		log.Debug("memory is compared after each call", "reason", trackError)
 	}
 	s := &server{in: in, out: out, log: log, maxAsk: setup.Limits.Ask, cache: newCache(setup.Derived)}
-	if err := s.load(setup, confined.code, tracker, check); err != nil {
+	if err := s.load(setup, confined.code, tracker); err != nil {
 		failure := (*engine.Error)(nil)
 		if !errors.As(err, &failure) {
 			failure = &engine.Error{Code: engine.CodeInternal, Message: "cannot run: " + err.Error()}
@@ -104,51 +99,15 @@ func readSetup(in *wire.Reader) (wire.Setup, error) {
 }
 
 // load loads the module.
-func (s *server) load(setup wire.Setup, code string, tracker *dirtypages.Tracker, check func(method string, result []byte) string) error {
+func (s *server) load(setup wire.Setup, code string, tracker *dirtypages.Tracker) error {
 	box, err := newBox(setup, s.derive, s.log)
 	if err != nil {
 		return err
 	}
-	s.answer = answerer(setup, check)
+	s.responses = newResponses(setup)
 	if s.module, err = engine.Load(context.Background(), spec(setup, code, tracker, box, s.log)); err != nil {
 		return err
 	}
 	s.request, err = newRequester(setup, s.module)
 	return err
-}
-
-// answerer returns the function that validates responses. A schema is compiled when it is first needed.
-func answerer(setup wire.Setup, check func(method string, result []byte) string) func(string, int, engine.Held) (call.Kind, []byte) {
-	var compiled []func() (*schema.Schema, error)
-	for _, text := range setup.Schemas {
-		compiled = append(compiled, sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(text) }))
-	}
-	checker := Checker{Result: check, Values: int((setup.Limits.Memory + setup.Limits.Output) / schema.BytesPerValue)}
-	return func(method string, number int, r engine.Held) (call.Kind, []byte) {
-		var output func() (*schema.Schema, error)
-		if number > 0 && number <= len(compiled) {
-			output = compiled[number-1]
-		}
-		result, err := checker.Parse(method, r, output)
-		var own *abi.Error
-		var failure *engine.Error
-		var ask *Ask
-		switch {
-		case errors.As(err, &ask):
-			return call.Asks, ask.JSON
-		case err == nil && method == abi.MethodToolsCall && IsError(result):
-			return call.ToolError, result
-		case err == nil:
-			return call.OK, result
-		case errors.As(err, &own):
-			text, merr := json.Marshal(own)
-			if merr != nil {
-				return failed(&engine.Error{Code: engine.CodeInvalidResponse, Message: "returned an error that violates the ABI"})
-			}
-			return call.RPCError, text
-		case errors.As(err, &failure):
-			return failed(failure)
-		}
-		return failed(&engine.Error{Code: engine.CodeInternal, Message: "failed by an internal error of the host: " + err.Error()})
-	}
 }

@@ -5,114 +5,126 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/schema"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Checker validates responses. It is safe for concurrent use.
-type Checker struct {
-	// Result returns the reason why the result of a method is not valid MCP, or "". The result is valid JSON.
-	Result func(method string, result []byte) string
-	// Values limits the number of values that are decoded for validation by a schema.
-	Values int
+// responses validates the responses of a module, so that untrusted responses are decoded where they can harm only their own plugin. It is
+// safe for concurrent use.
+type responses struct {
+	outputs []func() (*schema.Schema, error) // the output schemas that requests refer to; a schema is compiled when it is first needed
+	values  int                              // limit of the values that are decoded for validation by a schema
 }
 
-// Ask is the error of a response that asks the client: an abi.Ask in JSON, which is valid.
-type Ask struct{ JSON []byte }
+func newResponses(setup wire.Setup) responses {
+	v := responses{values: int((setup.Limits.Memory + setup.Limits.Output) / schema.BytesPerValue)}
+	for _, text := range setup.Schemas {
+		v.outputs = append(v.outputs, sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(text) }))
+	}
+	return v
+}
 
-func (*Ask) Error() string { return "the module asks the client" }
-
-// Parse returns the result of a response. output returns the schema of its structured content; nil: there is no schema. The
-// error is an *Ask, an *abi.Error from the module, or an *engine.Error without Plugin. Parse appends Response.Faults to a
-// response that reports an error, because WASI has no errno for them and the module could not describe them.
-func (c Checker) Parse(method string, r engine.Held, output func() (*schema.Schema, error)) (json.RawMessage, error) {
-	var result, answered, asked []byte
-	s := rawjson.NewScanner(r.Body)
+// parse returns the kind and body of a request's result, given the module's response. It appends the response's faults to a response that
+// reports an error, because WASI has no errno for them and the module could not describe them. One pass validates the response and finds
+// what is needed of it; the result of an error with faults is read again.
+func (v responses) parse(r call.Request, response engine.Held) (call.Kind, []byte) {
+	var result call.Scanned
+	var moduleError, ask []byte
+	s := rawjson.NewScanner(response.Body)
 	s.Object(func(key []byte) {
 		switch string(key) {
 		case "result":
-			result = s.Value()
+			result = call.Scan(s, r.Method)
 		case "error":
-			answered = s.Value()
+			moduleError = s.Value()
 		case "ask":
-			asked = s.Value()
+			ask = s.Value()
 		}
 	})
 	switch {
 	case !s.End():
-		return nil, invalid("returned a response that is not JSON")
-	case answered != nil:
-		return nil, moduleError(answered, r.Faults)
-	case result != nil && asked != nil:
-		return nil, invalid("returned a response with both a result and an ask")
-	case asked != nil:
-		return nil, checkAsk(method, asked)
-	case result == nil:
-		return nil, invalid("returned a response with neither a result nor an error")
+		return invalid("returned a response that is not JSON")
+	case moduleError != nil:
+		return parseError(moduleError, response.Faults)
+	case result.JSON != nil && ask != nil:
+		return invalid("returned a response with both a result and an ask")
+	case ask != nil:
+		return checkAsk(r.Method, ask)
+	case result.JSON == nil:
+		return invalid("returned a response with neither a result nor an error")
 	}
-	if len(r.Faults) > 0 {
-		result = withFaults(result, r.Faults)
+	if len(response.Faults) > 0 {
+		result = call.Scan(rawjson.NewScanner(withFaults(result.JSON, response.Faults)), r.Method)
 	}
-	if why := c.Result(method, result); why != "" {
-		return nil, &engine.Error{Code: engine.CodeInvalidResult, Message: "returned an invalid result: " + why}
+	if result.Why != "" {
+		return failed(&engine.Error{Code: engine.CodeInvalidResult, Message: "returned an invalid result: " + result.Why})
 	}
-	if output != nil {
-		if why := c.checkOutput(result, output); why != "" {
-			return nil, &engine.Error{Code: engine.CodeInvalidResult, Message: why}
-		}
+	if why := v.checkOutput(r.Output, result); why != "" {
+		return failed(&engine.Error{Code: engine.CodeInvalidResult, Message: why})
 	}
-	return result, nil
+	if result.IsError {
+		return call.ToolError, result.JSON
+	}
+	return call.OK, result.JSON
 }
 
-func invalid(message string) *engine.Error {
-	return &engine.Error{Code: engine.CodeInvalidResponse, Message: message}
+func invalid(message string) (call.Kind, []byte) {
+	return failed(&engine.Error{Code: engine.CodeInvalidResponse, Message: message})
 }
 
-// checkAsk returns the *Ask of a response, or why it is invalid.
-func checkAsk(method string, asked []byte) error {
+// failed returns the kind and body of a result that reports a failure.
+func failed(failure *engine.Error) (call.Kind, []byte) {
+	text, _ := json.Marshal(wire.Failure{Code: string(failure.Code), Message: failure.Message, Detail: failure.Detail}) // strings always encode
+	return call.Failed, text
+}
+
+// checkAsk returns the ask of a response, or why it is invalid.
+func checkAsk(method string, ask []byte) (call.Kind, []byte) {
 	if !interaction.Supports(method) {
 		return invalid("asked the client in its response to " + method + ", where the ABI does not allow that")
 	}
-	if _, err := interaction.Parse(asked); err != nil {
+	if _, err := interaction.Parse(ask); err != nil {
 		return invalid("asked the client, but the ask violates the ABI: " + err.Error())
 	}
-	return &Ask{asked}
+	return call.Asks, ask
 }
 
-// moduleError decodes the error in a response.
-func moduleError(answered []byte, faults []error) error {
+// parseError returns the module's own error.
+func parseError(text []byte, faults []error) (call.Kind, []byte) {
 	var e *abi.Error
-	if err := json.Unmarshal(answered, &e); err != nil || e == nil {
+	if err := json.Unmarshal(text, &e); err != nil || e == nil {
 		return invalid("returned an error that violates the ABI")
 	}
 	if len(faults) > 0 {
 		e.Message += "\n" + faultText(faults)
 	}
-	return e
+	encoded, err := json.Marshal(e)
+	if err != nil {
+		return invalid("returned an error that violates the ABI")
+	}
+	return call.RPCError, encoded
 }
 
-// IsError reports whether a tool result has isError set.
-func IsError(result []byte) bool { return string(rawjson.Member(result, "isError")) == "true" }
-
-// checkOutput returns the reason why a result violates the tool's output schema, or "". Results that report an error are
-// exempt.
-func (c Checker) checkOutput(result json.RawMessage, output func() (*schema.Schema, error)) string {
-	if IsError(result) {
+// checkOutput returns the reason why a result violates the output schema with a number, or "". Results that report an error are exempt.
+func (v responses) checkOutput(number int, result call.Scanned) string {
+	if number < 1 || number > len(v.outputs) || result.IsError {
 		return ""
 	}
-	structured := rawjson.Member(result, "structuredContent")
-	if structured == nil {
+	if result.Structured == nil {
 		return "returned a result without the structuredContent that its output schema requires"
 	}
-	s, err := output()
+	output, err := v.outputs[number-1]()
 	if err != nil {
 		return "has an output " + err.Error()
 	}
-	if err := s.ValidateWithin(structured, c.Values); err != nil {
+	if err := output.ValidateWithin(result.Structured, v.values); err != nil {
 		return "returned structuredContent that violates its output schema: " + err.Error()
 	}
 	return ""
@@ -122,8 +134,8 @@ func (c Checker) checkOutput(result json.RawMessage, output func() (*schema.Sche
 // its size in memory.
 func withFaults(result json.RawMessage, faults []error) json.RawMessage {
 	content := bytes.TrimSpace(rawjson.Member(result, "content"))
-	if !IsError(result) || rawjson.Kind(content) != '[' {
-		return result // it is not an error, or it is invalid, which Checker.Result reports
+	if string(rawjson.Member(result, "isError")) != "true" || rawjson.Kind(content) != '[' {
+		return result // it is not an error, or it is invalid, which call.Scan reports
 	}
 	items := bytes.TrimSpace(content[1 : len(content)-1])
 	longer := append(make([]byte, 0, len(content)+256), '[')

@@ -15,11 +15,38 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/schema"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// anyResult accepts every result.
-var anyResult = Checker{Result: func(string, []byte) string { return "" }}
+// parsed returns the result of a response, or its error: an *askedClient, an *abi.Error or an *engine.Error.
+func parsed(t testing.TB, v responses, r call.Request, response engine.Held) (json.RawMessage, error) {
+	t.Helper()
+	kind, body := v.parse(r, response)
+	var err error
+	switch kind {
+	case call.OK, call.ToolError:
+		return body, nil
+	case call.Asks:
+		return nil, &askedClient{body}
+	case call.RPCError:
+		own := new(abi.Error)
+		if err = json.Unmarshal(body, own); err == nil {
+			return nil, own
+		}
+	case call.Failed:
+		var f wire.Failure
+		if err = json.Unmarshal(body, &f); err == nil {
+			return nil, &engine.Error{Code: engine.Code(f.Code), Message: f.Message}
+		}
+	}
+	t.Fatalf("the result of kind %d is invalid: %s, %v", kind, body, err)
+	return nil, nil
+}
+
+type askedClient struct{ json []byte }
+
+func (*askedClient) Error() string { return "the module asks the client" }
 
 func TestWithFaults(t *testing.T) {
 	faults := []error{errors.New(`write "a\nb": no space left`), errors.New("second")}
@@ -76,7 +103,7 @@ func TestParse(t *testing.T) {
 		"an ask where it is not allowed": {body: `{"ask":{"state":"s"}}`, err: invalid("asked the client in its response to m, where the ABI does not allow that")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := anyResult.Parse("m", engine.Held{Result: call.Result{Body: []byte(c.body)}, Faults: c.faults}, nil)
+			got, err := parsed(t, responses{}, call.Request{Method: "m"}, engine.Held{Result: call.Result{Body: []byte(c.body)}, Faults: c.faults})
 			if string(got) != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
@@ -97,10 +124,10 @@ func TestParseAsk(t *testing.T) {
 		`{"ask":{"state":""},"error":{"code":1,"message":"m"}}`: "m (1)",
 		`{"ask":{"state":""}`:                                   "returned a response that is not JSON",
 	} {
-		_, err := anyResult.Parse(abi.MethodToolsCall, engine.Held{Result: call.Result{Body: []byte(body)}}, nil)
+		_, err := parsed(t, responses{}, call.Request{Method: abi.MethodToolsCall}, engine.Held{Result: call.Result{Body: []byte(body)}})
 		got := fmt.Sprint(err)
-		if ask := (*Ask)(nil); errors.As(err, &ask) {
-			got = "ask " + string(ask.JSON)
+		if ask := (*askedClient)(nil); errors.As(err, &ask) {
+			got = "ask " + string(ask.json)
 		}
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: got %q, want %q", body, got, want)
@@ -108,14 +135,18 @@ func TestParseAsk(t *testing.T) {
 	}
 }
 
-type limits struct{ Memory, Output int64 }
+func defaults() wire.Limits { return wire.Limits{Memory: 64 << 20, Output: 8 << 20} }
 
-func defaults() limits { return limits{Memory: 64 << 20, Output: 8 << 20} }
-
-// checkOutput validates a result by the schema of an object.
-func checkOutput(result json.RawMessage, l limits) string {
-	c := Checker{Values: int((l.Memory + l.Output) / schema.BytesPerValue)}
-	return c.checkOutput(result, func() (*schema.Schema, error) { return schema.Compile([]byte(`{"type":"object"}`)) })
+// checkOutput returns why a tool's result violates the schema of an object.
+func checkOutput(result string, l wire.Limits) string {
+	v := newResponses(wire.Setup{Limits: l, Schemas: []json.RawMessage{[]byte(`{"type":"object"}`)}})
+	kind, body := v.parse(call.Request{Method: abi.MethodToolsCall, Output: 1}, engine.Held{Result: call.Result{Body: []byte(`{"result":` + result + `}`)}})
+	if kind == call.OK {
+		return ""
+	}
+	var f wire.Failure
+	_ = json.Unmarshal(body, &f) // f is empty then, which no test expects
+	return f.Message
 }
 
 // manyObjects returns a JSON array of about size bytes with three bytes per item.
@@ -133,9 +164,13 @@ func allocatedBy(f func()) uint64 {
 func TestStructuredContentIsBoundedBeforeItIsDecoded(t *testing.T) {
 	limits := defaults()
 	limits.Output = 64 << 20
-	result := json.RawMessage(`{"content":[],"structuredContent":{"a":` + manyObjects(12<<20) + `}}`)
+	v := newResponses(wire.Setup{Limits: limits, Schemas: []json.RawMessage{[]byte(`{"type":"object"}`)}})
+	result := []byte(`{"result":{"content":[],"structuredContent":{"a":` + manyObjects(12<<20) + `}}}`)
 	why := ""
-	allocated := allocatedBy(func() { why = checkOutput(result, limits) })
+	allocated := allocatedBy(func() {
+		_, err := parsed(t, v, call.Request{Method: abi.MethodToolsCall, Output: 1}, engine.Held{Result: call.Result{Body: result}})
+		why = strings.TrimPrefix(fmt.Sprint(err), `plugin "" `)
+	})
 	if want := "returned structuredContent that violates its output schema: contains more than 1048576 values"; why != want {
 		t.Errorf("got %q, want %q", why, want)
 	}
@@ -153,7 +188,7 @@ func TestValidationMemoryIsProportionalToLimits(t *testing.T) {
 		if strings.Contains(item, ":") {
 			n /= 2
 		}
-		result := json.RawMessage(`{"content":[],"structuredContent":{"a":[` + strings.Repeat(item+",", n) + item + `]}}`)
+		result := `{"content":[],"structuredContent":{"a":[` + strings.Repeat(item+",", n) + item + `]}}`
 		why := ""
 		allocated := allocatedBy(func() { why = checkOutput(result, limits) })
 		if why != "" {
@@ -192,7 +227,7 @@ func FuzzResponse(f *testing.F) {
 		if faulty {
 			response.Faults = []error{fs.ErrPermission}
 		}
-		result, err := anyResult.Parse("m", response, nil)
+		result, err := parsed(t, responses{}, call.Request{Method: "m"}, response)
 		switch {
 		case err == nil && !json.Valid(result):
 			t.Errorf("%q: the result %q is not JSON", body, result)

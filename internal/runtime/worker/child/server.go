@@ -24,17 +24,17 @@ import (
 // between goroutines. If the frame of the next call was received already, the result of a short call is sent together with
 // the next one.
 type server struct {
-	in      *wire.Reader
-	out     *wire.Writer
-	module  *engine.Module
-	request requester
-	answer  func(method string, schema int, r engine.Held) (call.Kind, []byte)
-	log     hclog.Logger
-	maxAsk  int // maximum size in bytes of a request of ask
-	cache   *derived.Cache
-	delayed int           // results that the leader has not sent yet; accessed by the leader only
-	follow  chan struct{} // makes a waiting goroutine the leader
-	failed  chan error    // receives the reason why reading ended; capacity 1
+	in        *wire.Reader
+	out       *wire.Writer
+	module    *engine.Module
+	request   requester
+	responses responses
+	log       hclog.Logger
+	maxAsk    int // maximum size in bytes of a request of ask
+	cache     *derived.Cache
+	delayed   int           // results that the leader has not sent yet; accessed by the leader only
+	follow    chan struct{} // makes a waiting goroutine the leader
+	failed    chan error    // receives the reason why reading ended; capacity 1
 
 	mu    sync.Mutex
 	calls map[uint32]*running
@@ -196,7 +196,7 @@ func (c *running) send(ctx context.Context, request call.Request) (_ call.Result
 		if len(response.Body) > largeAnswer { // validating the response takes long
 			c.busy()
 		}
-		result.Kind, result.Body = c.server.answer(request.Method, request.Output, response)
+		result.Kind, result.Body = c.server.responses.parse(request, response)
 	}
 	result.LeftOut = c.sendRecords()
 	c.sendDerived()
@@ -211,12 +211,6 @@ func nameOf(params []byte) string {
 		}
 	}
 	return ""
-}
-
-// failed returns the kind and body of a result that reports a failure.
-func failed(failure *engine.Error) (call.Kind, []byte) {
-	text, _ := json.Marshal(wire.Failure{Code: string(failure.Code), Message: failure.Message, Detail: failure.Detail}) // strings always encode
-	return call.Failed, text
 }
 
 // ask sends an operation to the host process and returns the result.

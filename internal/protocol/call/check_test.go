@@ -1,9 +1,10 @@
-package gateway
+package call
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 func TestCheckToolResult(t *testing.T) {
@@ -55,8 +56,8 @@ func TestCheckToolResult(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := checkToolResult([]byte(test.result)); got != test.want {
-				t.Errorf("checkToolResult(%s) = %q, want %q", test.result, got, test.want)
+			if got := Check(abi.MethodToolsCall, []byte(test.result)); got != test.want {
+				t.Errorf("Check(%s) = %q, want %q", test.result, got, test.want)
 			}
 		})
 	}
@@ -68,86 +69,51 @@ func TestCheckOtherResults(t *testing.T) {
 	}
 	message := func(m string) string { return `{"messages":[` + m + `]}` }
 	cases := map[string]struct {
-		check        func([]byte) string
-		result, want string
+		method, result, want string
 	}{
-		"a prompt may have no messages":      {checkPromptResult, `{"messages":[],"description":"d","x":1}`, ""},
-		"a prompt has messages":              {checkPromptResult, `{"description":"d"}`, "messages is missing"},
-		"a prompt's messages are an array":   {checkPromptResult, `{"messages":{}}`, "messages is not an array"},
-		"a prompt's description is a string": {checkPromptResult, `{"messages":[],"description":null}`, "description is not a string"},
-		"a message is an object":             {checkPromptResult, message(`5`), "messages[0] is not an object"},
-		"a message has a known role":         {checkPromptResult, message(`{"role":"system","content":{"type":"text","text":""}}`), "messages[0].role is not user or assistant"},
-		"a message has content":              {checkPromptResult, message(`{"role":"user"}`), "messages[0].content is not an object"},
-		"role is unique":                     {checkPromptResult, message(`{"role":"user","Role":"assistant","content":{"type":"text","text":""}}`), "messages[0].Role differs from role only in case"},
-		"values is unique":                   {checkCompletion, `{"completion":{"values":[],"values":["a"]}}`, "completion.values is given twice"},
-		"contents is unique":                 {checkReadResult, `{"contents":[],"Contents":[]}`, "Contents differs from contents only in case"},
-		"a message's content is known":       {checkPromptResult, message(`{"role":"user","content":{"type":"text"}}`), "messages[0].content.text is missing"},
-		"a message may embed a resource":     {checkPromptResult, message(`{"role":"assistant","content":{"type":"resource","resource":{"uri":"x:y","blob":""}}}`), ""},
-		"a read may have no contents":        {checkReadResult, `{"contents":[]}`, ""},
-		"a read has contents":                {checkReadResult, `{}`, "contents is missing"},
-		"contents have a URI":                {checkReadResult, `{"contents":[{"text":""}]}`, "contents[0].uri is missing"},
-		"contents' blobs are base64":         {checkReadResult, `{"contents":[{"uri":"x:y","blob":"!"}]}`, "contents[0].blob is not base64"},
-		"contents have text or a blob":       {checkReadResult, `{"contents":[{"uri":"x:y","text":""},{"uri":"x:y"}]}`, "contents[1] has neither text nor blob"},
-		"a read may have caching hints":      {checkReadResult, `{"contents":[],"ttlMs":9223372036854775807,"cacheScope":"public"}`, ""},
-		"a time to live may be zero":         {checkReadResult, `{"contents":[],"ttlMs": 0 ,"cacheScope": "private" }`, ""},
-		"a time to live is not negative":     {checkReadResult, `{"contents":[],"ttlMs":-1}`, "ttlMs is not a whole number of milliseconds"},
-		"a time to live is an integer":       {checkReadResult, `{"contents":[],"ttlMs":1.5}`, "ttlMs is not a whole number of milliseconds"},
-		"a time to live has no exponent":     {checkReadResult, `{"contents":[],"ttlMs":1e3}`, "ttlMs is not a whole number of milliseconds"},
-		"a time to live has at most 63 bits": {checkReadResult, `{"contents":[],"ttlMs":9223372036854775808}`, "ttlMs is not a whole number of milliseconds"},
-		"a time to live is a number":         {checkReadResult, `{"contents":[],"ttlMs":"5"}`, "ttlMs is not a whole number of milliseconds"},
-		"a time to live is not null":         {checkReadResult, `{"contents":[],"ttlMs":null}`, "ttlMs is not a whole number of milliseconds"},
-		"a cache scope is known":             {checkReadResult, `{"contents":[],"cacheScope":"shared"}`, "cacheScope is not public or private"},
-		"a cache's scope is in lower case":   {checkReadResult, `{"contents":[],"cacheScope":"Public"}`, "cacheScope is not public or private"},
-		"a cache's scope is a string":        {checkReadResult, `{"contents":[],"cacheScope":["public"]}`, "cacheScope is not public or private"},
-		"a result's _meta is an object":      {checkReadResult, `{"contents":[],"_meta":[]}`, "_meta is not an object"},
-		"a completion may be empty":          {checkCompletion, `{"completion":{"values":[],"total":0,"hasMore":false}}`, ""},
-		"a completion has values":            {checkCompletion, `{"completion":{}}`, "completion.values is missing"},
-		"a completion is an object":          {checkCompletion, `{"completion":[]}`, "completion is not an object"},
-		"a completion may have 100 values":   {checkCompletion, values(100), ""},
-		"a completion has no more than 100":  {checkCompletion, values(101), "completion.values[100] exceeds the limit of 100 values"},
-		"a completion's values are strings":  {checkCompletion, `{"completion":{"values":[1]}}`, "completion.values[0] is not a string"},
-		"a completion's total is a number":   {checkCompletion, `{"completion":{"values":[],"total":"1"}}`, "completion.total is not a number"},
-		"hasMore is a boolean":               {checkCompletion, `{"completion":{"values":[],"hasMore":1}}`, "completion.hasMore is not true or false"},
+		"a prompt may have no messages":      {abi.MethodPromptsGet, `{"messages":[],"description":"d","x":1}`, ""},
+		"a prompt has messages":              {abi.MethodPromptsGet, `{"description":"d"}`, "messages is missing"},
+		"a prompt's messages are an array":   {abi.MethodPromptsGet, `{"messages":{}}`, "messages is not an array"},
+		"a prompt's description is a string": {abi.MethodPromptsGet, `{"messages":[],"description":null}`, "description is not a string"},
+		"a message is an object":             {abi.MethodPromptsGet, message(`5`), "messages[0] is not an object"},
+		"a message has a known role":         {abi.MethodPromptsGet, message(`{"role":"system","content":{"type":"text","text":""}}`), "messages[0].role is not user or assistant"},
+		"a message has content":              {abi.MethodPromptsGet, message(`{"role":"user"}`), "messages[0].content is not an object"},
+		"role is unique":                     {abi.MethodPromptsGet, message(`{"role":"user","Role":"assistant","content":{"type":"text","text":""}}`), "messages[0].Role differs from role only in case"},
+		"values is unique":                   {abi.MethodComplete, `{"completion":{"values":[],"values":["a"]}}`, "completion.values is given twice"},
+		"contents is unique":                 {abi.MethodResourcesRead, `{"contents":[],"Contents":[]}`, "Contents differs from contents only in case"},
+		"a message's content is known":       {abi.MethodPromptsGet, message(`{"role":"user","content":{"type":"text"}}`), "messages[0].content.text is missing"},
+		"a message may embed a resource":     {abi.MethodPromptsGet, message(`{"role":"assistant","content":{"type":"resource","resource":{"uri":"x:y","blob":""}}}`), ""},
+		"a read may have no contents":        {abi.MethodResourcesRead, `{"contents":[]}`, ""},
+		"a read has contents":                {abi.MethodResourcesRead, `{}`, "contents is missing"},
+		"contents have a URI":                {abi.MethodResourcesRead, `{"contents":[{"text":""}]}`, "contents[0].uri is missing"},
+		"contents' blobs are base64":         {abi.MethodResourcesRead, `{"contents":[{"uri":"x:y","blob":"!"}]}`, "contents[0].blob is not base64"},
+		"contents have text or a blob":       {abi.MethodResourcesRead, `{"contents":[{"uri":"x:y","text":""},{"uri":"x:y"}]}`, "contents[1] has neither text nor blob"},
+		"a read may have caching hints":      {abi.MethodResourcesRead, `{"contents":[],"ttlMs":9223372036854775807,"cacheScope":"public"}`, ""},
+		"a time to live may be zero":         {abi.MethodResourcesRead, `{"contents":[],"ttlMs": 0 ,"cacheScope": "private" }`, ""},
+		"a time to live is not negative":     {abi.MethodResourcesRead, `{"contents":[],"ttlMs":-1}`, "ttlMs is not a whole number of milliseconds"},
+		"a time to live is an integer":       {abi.MethodResourcesRead, `{"contents":[],"ttlMs":1.5}`, "ttlMs is not a whole number of milliseconds"},
+		"a time to live has no exponent":     {abi.MethodResourcesRead, `{"contents":[],"ttlMs":1e3}`, "ttlMs is not a whole number of milliseconds"},
+		"a time to live has at most 63 bits": {abi.MethodResourcesRead, `{"contents":[],"ttlMs":9223372036854775808}`, "ttlMs is not a whole number of milliseconds"},
+		"a time to live is a number":         {abi.MethodResourcesRead, `{"contents":[],"ttlMs":"5"}`, "ttlMs is not a whole number of milliseconds"},
+		"a time to live is not null":         {abi.MethodResourcesRead, `{"contents":[],"ttlMs":null}`, "ttlMs is not a whole number of milliseconds"},
+		"a cache scope is known":             {abi.MethodResourcesRead, `{"contents":[],"cacheScope":"shared"}`, "cacheScope is not public or private"},
+		"a cache's scope is in lower case":   {abi.MethodResourcesRead, `{"contents":[],"cacheScope":"Public"}`, "cacheScope is not public or private"},
+		"a cache's scope is a string":        {abi.MethodResourcesRead, `{"contents":[],"cacheScope":["public"]}`, "cacheScope is not public or private"},
+		"a result's _meta is an object":      {abi.MethodResourcesRead, `{"contents":[],"_meta":[]}`, "_meta is not an object"},
+		"a completion may be empty":          {abi.MethodComplete, `{"completion":{"values":[],"total":0,"hasMore":false}}`, ""},
+		"a completion has values":            {abi.MethodComplete, `{"completion":{}}`, "completion.values is missing"},
+		"a completion is an object":          {abi.MethodComplete, `{"completion":[]}`, "completion is not an object"},
+		"a completion may have 100 values":   {abi.MethodComplete, values(100), ""},
+		"a completion has no more than 100":  {abi.MethodComplete, values(101), "completion.values[100] exceeds the limit of 100 values"},
+		"a completion's values are strings":  {abi.MethodComplete, `{"completion":{"values":[1]}}`, "completion.values[0] is not a string"},
+		"a completion's total is a number":   {abi.MethodComplete, `{"completion":{"values":[],"total":"1"}}`, "completion.total is not a number"},
+		"hasMore is a boolean":               {abi.MethodComplete, `{"completion":{"values":[],"hasMore":1}}`, "completion.hasMore is not true or false"},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := test.check([]byte(test.result)); got != test.want {
+			if got := Check(test.method, []byte(test.result)); got != test.want {
 				t.Errorf("%s: %q, want %q", test.result, got, test.want)
 			}
 		})
 	}
-}
-
-// FuzzCheckToolResult checks that a result that passes, converted for protocol versions from 2026-07-28 on, is valid JSON,
-// passes again, and has all of its members.
-func FuzzCheckToolResult(f *testing.F) {
-	f.Add([]byte(`{"content":[]}`))
-	f.Add([]byte(` { "_meta" : { } , "content":[{"type":"text","text":"a\"b"}] } `))
-	f.Add([]byte(`{"_meta":{"io.modelcontextprotocol/serverInfo":1},"content":[],"resultType":"complete","_meta":{"a":1}}`))
-	f.Add([]byte(`{"content":[{"type":"resource","resource":{"uri":"\\","blob":""}}],"\"":[{}]}`))
-	info := serverInfo("n\n", "v")
-	f.Fuzz(func(t *testing.T, result []byte) {
-		if checkToolResult(result) != "" {
-			return
-		}
-		decorated := modern(result, info, false)
-		if why := checkToolResult(decorated); why != "" {
-			t.Fatalf("%s\nbecame\n%s\nwhich cannot be read: %s", result, decorated, why)
-		}
-		var before, after map[string]json.RawMessage
-		if err := json.Unmarshal(result, &before); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(decorated, &after); err != nil {
-			t.Fatal(err)
-		}
-		for key, value := range before {
-			if key != "_meta" && string(after[key]) != string(value) {
-				t.Errorf("member %q was %s and became %s", key, value, after[key])
-			}
-		}
-		if after["_meta"] == nil || string(after["resultType"]) != `"complete"` && before["resultType"] == nil {
-			t.Errorf("%s has no _meta or no resultType", decorated)
-		}
-	})
 }

@@ -1,8 +1,8 @@
-package gateway
+package visible
 
 import "testing"
 
-func TestBoundedQuotesInvisibleCharacters(t *testing.T) {
+func TestNameQuotesInvisibleCharacters(t *testing.T) {
 	for word, want := range map[string]string{
 		"notes/größe_1.x-y":     "notes/größe_1.x-y",
 		"notes\u3164":           `"notes\u3164"`,
@@ -10,8 +10,8 @@ func TestBoundedQuotesInvisibleCharacters(t *testing.T) {
 		"notes\U000e0041\u202e": `"notes\U000e0041\u202e"`,
 		"":                      `""`,
 	} {
-		if got := bounded(word); got != want {
-			t.Errorf("bounded(%+q) is %s, want %s", word, got, want)
+		if got := Name(word); got != want {
+			t.Errorf("Name(%+q) is %s, want %s", word, got, want)
 		}
 	}
 }

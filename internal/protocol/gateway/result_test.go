@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// FuzzCheckToolResult checks that a result that passes, converted for protocol versions from 2026-07-28 on, is valid JSON,
+// passes again, and has all of its members.
+func FuzzCheckToolResult(f *testing.F) {
+	f.Add([]byte(`{"content":[]}`))
+	f.Add([]byte(` { "_meta" : { } , "content":[{"type":"text","text":"a\"b"}] } `))
+	f.Add([]byte(`{"_meta":{"io.modelcontextprotocol/serverInfo":1},"content":[],"resultType":"complete","_meta":{"a":1}}`))
+	f.Add([]byte(`{"content":[{"type":"resource","resource":{"uri":"\\","blob":""}}],"\"":[{}]}`))
+	info := serverInfo("n\n", "v")
+	f.Fuzz(func(t *testing.T, result []byte) {
+		if call.Check(abi.MethodToolsCall, result) != "" {
+			return
+		}
+		decorated := modern(call.Result{Body: result}, info, false)
+		if why := call.Check(abi.MethodToolsCall, decorated); why != "" {
+			t.Fatalf("%s\nbecame\n%s\nwhich cannot be read: %s", result, decorated, why)
+		}
+		var before, after map[string]json.RawMessage
+		if err := json.Unmarshal(result, &before); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(decorated, &after); err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range before {
+			if key != "_meta" && string(after[key]) != string(value) {
+				t.Errorf("member %q was %s and became %s", key, value, after[key])
+			}
+		}
+		if after["_meta"] == nil || string(after["resultType"]) != `"complete"` && before["resultType"] == nil {
+			t.Errorf("%s has no _meta or no resultType", decorated)
+		}
+	})
+}
