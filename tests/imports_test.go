@@ -81,15 +81,15 @@ var forTests = []string{
 	"sdk/internal/memfs", "tests/...",
 }
 
-// A border is a rule that the order does not imply: no package of from imports one of to. A transitive border also holds for what
+// A rule adds to the order: no package of from imports one of to. A transitive rule also holds for what
 // the packages of from import.
-type border struct {
+type rule struct {
 	from, to   []string
 	transitive bool
 	why        string
 }
 
-var borders = []border{
+var rules = []rule{
 	{
 		from: []string{"internal/runtime/worker/child"},
 		to: []string{
@@ -172,13 +172,13 @@ var borders = []border{
 	},
 }
 
-func TestImportsFollowDistrictsAndBorders(t *testing.T) {
+func TestImportsFollowDistrictsAndRules(t *testing.T) {
 	all := packages(t)
 	for _, problem := range violations(all) {
 		t.Error(problem)
 	}
 	named := slices.Concat(hostSDK, pureSDK, forTests)
-	for _, b := range borders {
+	for _, b := range rules {
 		named = slices.Concat(named, b.from, b.to)
 	}
 	for _, pattern := range named {
@@ -226,7 +226,7 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 	}
 }
 
-// violations returns a line for each import that the districts or a border forbid, sorted.
+// violations returns a line for each import that the districts or a rule forbid, sorted.
 func violations(all map[string][]string) []string {
 	own := map[string][]string{}
 	var found []string
@@ -245,7 +245,7 @@ func violations(all map[string][]string) []string {
 			}
 		}
 	}
-	for _, b := range borders {
+	for _, b := range rules {
 		for pkg := range all {
 			if !matchesAny(b.from, pkg) {
 				continue

@@ -5,7 +5,8 @@
 // Files that people write:
 //   - tomlfile: reads and edits TOML, with a line for each problem; comments are preserved
 //   - jsonfile: reads and edits JSON with comments, the configuration files of clients
-//   - jsonmatch: compares JSON values, for tests of plugins
+//   - textedit: lines by offset and replaced ranges, for edits of both
+//   - jsonvalue: decodes JSON without loss, and compares values for tests of plugins
 //   - userfile: reads a file to edit, and replaces it atomically if it is unchanged
 //   - watch: reports changes of files
 //
