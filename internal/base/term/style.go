@@ -33,9 +33,6 @@ func (s Style) Warn(text string) string { return s.paint("33", text) }
 // Title emphasizes a heading.
 func (s Style) Title(text string) string { return s.paint("1", text) }
 
-// Minor colours what is less important than its surroundings.
-func (s Style) Minor(text string) string { return s.paint("2", text) }
-
 func (s Style) paint(code, text string) string {
 	if !s.on || text == "" {
 		return text

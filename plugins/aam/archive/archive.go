@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
@@ -64,14 +63,6 @@ func (l *Listing) CheckArtifacts() error {
 		}
 	}
 	return nil
-}
-
-// FileName returns the file name of a package's archive outside of a registry.
-func FileName(name, version string) string {
-	if scoped, ok := strings.CutPrefix(name, "@"); ok {
-		name = strings.Replace(scoped, "/", "-", 1)
-	}
-	return name + "-" + version + ".aam"
 }
 
 // Checksum returns the checksum of the file at path, which may have any format.

@@ -141,14 +141,6 @@ func TestPackBuffersWrites(t *testing.T) {
 	}
 }
 
-func TestFileName(t *testing.T) {
-	for name, want := range map[string]string{"pkg": "pkg-1.0.0.aam", "@acme/x": "acme-x-1.0.0.aam"} {
-		if got := archive.FileName(name, "1.0.0"); got != want {
-			t.Errorf("%s: got %s, want %s", name, got, want)
-		}
-	}
-}
-
 // packFolder packs the package in dir and returns the path of the archive.
 func packFolder(t testing.TB, dir string) string {
 	t.Helper()

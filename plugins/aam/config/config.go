@@ -50,12 +50,6 @@ type Source struct {
 	Default                    bool
 }
 
-// Default returns the default value of all settings.
-func Default() Config {
-	c, _ := Merge(Layer{}, Layer{}) // no error, because empty layers are valid
-	return c
-}
-
 // Merge returns the effective settings of two layers. The error is of the type yaml11.Problems.
 func Merge(global, project Layer) (Config, error) {
 	var r yaml11.Reader

@@ -71,9 +71,6 @@ func TestDefaults(t *testing.T) {
 			}
 		})
 	}
-	if diff := cmp.Diff(want, config.Default()); diff != "" {
-		t.Errorf("Default (-want +got)\n%s", diff)
-	}
 }
 
 func TestPrecedence(t *testing.T) {

@@ -98,9 +98,6 @@ func (w *Workspace) Packages() (*lockfile.Lock, error) {
 	return lockfile.LoadPackages(w.Files, w.Project)
 }
 
-// Recover completes or rolls back an interrupted transaction, and clears the staging directory.
-func (w *Workspace) Recover() error { return w.journal().Recover() }
-
 // Interrupted reports whether a transaction was interrupted and has not been recovered.
 func (w *Workspace) Interrupted() bool { return w.journal().Interrupted() }
 

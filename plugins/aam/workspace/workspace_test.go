@@ -130,7 +130,7 @@ func (w world) pack(t *testing.T, name, version, dependencies string, artifacts 
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(w.root, archive.FileName(name, version))
+	path := filepath.Join(w.root, strings.ReplaceAll(name, "/", "-")+version)
 	if err := os.WriteFile(path, packed.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}

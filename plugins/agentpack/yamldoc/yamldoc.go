@@ -136,12 +136,6 @@ func (v Value) IsMap() bool {
 	return node != nil && node.Kind == frontmatter.Mapping
 }
 
-// IsList reports whether the value is a list.
-func (v Value) IsList() bool {
-	node := v.node.Resolve()
-	return node != nil && node.Kind == frontmatter.Sequence
-}
-
 // Field is a key of a map together with the value of the key.
 type Field struct {
 	Key   string

@@ -115,8 +115,8 @@ func FuzzParse(f *testing.F) {
 		d := delta.Parse(text)
 		for _, blocks := range [][]requirement.Block{d.Added, d.Modified, d.Removed} {
 			for _, block := range blocks {
-				if block.Line() < 1 || block.Line()+len(block.Text.Lines)-1 > len(text.Lines) {
-					t.Errorf("%q: %q at line %d", source, block.Name, block.Line())
+				if first := block.Text.First; first < 1 || first+len(block.Text.Lines)-1 > len(text.Lines) {
+					t.Errorf("%q: %q at line %d", source, block.Name, first)
 				}
 			}
 		}

@@ -13,9 +13,6 @@ type Block struct {
 	Text *markdown.Text // the lines of the block, at least the header
 }
 
-// Line returns the number of the header's line in the file, from 1.
-func (b Block) Line() int { return b.Text.First }
-
 // Raw returns the lines of the block, joined by line feeds.
 func (b Block) Raw() string { return b.Text.String() }
 
