@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -13,6 +14,15 @@ import (
 // HostError is the reason why the host did not perform an operation. Its Code is a constant of package abi, such as
 // abi.HostDenied.
 type HostError = abi.HostError
+
+// ErrorCode returns the code of the *HostError that err wraps; "" if err wraps none.
+func ErrorCode(err error) string {
+	var refused *HostError
+	if errors.As(err, &refused) {
+		return refused.Code
+	}
+	return ""
+}
 
 // HostCall performs a host operation and decodes its result into result, which may be nil. If the host refuses, the error wraps a *HostError.
 // The sub-packages of sdk have typed functions for the existing operations.

@@ -39,6 +39,12 @@ func Sum256(data []byte) [sha256.Size]byte {
 	return [sha256.Size]byte(d.Sum(nil))
 }
 
+// Hex returns the SHA-256 of data in hexadecimal digits.
+func Hex(data []byte) string {
+	sum := Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
 // New returns a hash.Hash that computes SHA-256. It buffers at most 256 KiB. It implements io.ReaderFrom, so that io.Copy reads directly
 // into that buffer.
 func New() hash.Hash {

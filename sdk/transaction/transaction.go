@@ -85,10 +85,7 @@ var (
 )
 
 // Digest returns the SHA-256 of content in hexadecimal digits.
-func Digest(content []byte) string {
-	sum := digest.Sum256(content)
-	return hex.EncodeToString(sum[:])
-}
+func Digest(content []byte) string { return digest.Hex(content) }
 
 // Apply makes all changes in their order. If one of them fails, Apply undoes the others and returns an error: ErrPending, ErrChanged, or an
 // error of the file system. If the rollback fails as well, the error contains both reasons, and Recover tries the rollback again.

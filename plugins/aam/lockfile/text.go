@@ -87,14 +87,7 @@ func (e Entry) encode() yaml11.Map {
 		{Key: "checksum", Value: e.Checksum},
 		{Key: "dependencies", Value: dependencies},
 		{Key: "file_checksums", Value: sums},
-		{Key: "source_name", Value: textOrNull(e.SourceName)},
-		{Key: "source_commit", Value: textOrNull(e.SourceCommit)},
+		{Key: "source_name", Value: yaml11.NullText(e.SourceName)},
+		{Key: "source_commit", Value: yaml11.NullText(e.SourceCommit)},
 	}
-}
-
-func textOrNull(text *string) any {
-	if text == nil {
-		return nil
-	}
-	return *text
 }

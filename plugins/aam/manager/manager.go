@@ -4,8 +4,6 @@
 package manager
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // Manager serves one call of a tool.
@@ -90,8 +89,7 @@ func (m *Manager) usable(c config.Config) []registry.Registry {
 // directory in the argument "of" identify the resource. Other processes that change the same files lock the directory
 // shared. The lock order is home, codex, project.
 func (m *Manager) lock(what, of, shared string) error {
-	sum := sha256.Sum256([]byte(filepath.Clean(of)))
-	if err := m.Lock(what+"-"+hex.EncodeToString(sum[:16]), shared); err != nil {
+	if err := m.Lock(what+"-"+digest.Hex([]byte(filepath.Clean(of)))[:32], shared); err != nil {
 		return fmt.Errorf("cannot lock %s: %w", shared, err)
 	}
 	return nil

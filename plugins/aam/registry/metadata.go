@@ -222,9 +222,9 @@ func (m *Metadata) encode() ([]byte, error) {
 	return yaml11.Encode(yaml11.Map{
 		{Key: "name", Value: m.Name},
 		{Key: "description", Value: m.Description},
-		{Key: "author", Value: textOrNull(m.Author)},
-		{Key: "license", Value: textOrNull(m.License)},
-		{Key: "repository", Value: textOrNull(m.Repository)},
+		{Key: "author", Value: yaml11.NullText(m.Author)},
+		{Key: "license", Value: yaml11.NullText(m.License)},
+		{Key: "repository", Value: yaml11.NullText(m.Repository)},
 		{Key: "keywords", Value: m.Keywords},
 		{Key: "dist_tags", Value: tags},
 		{Key: "versions", Value: versions},
@@ -246,11 +246,4 @@ func (r Release) encode() yaml11.Map {
 		dependencies = append(dependencies, yaml11.Pair{Key: d.Name, Value: d.Constraint})
 	}
 	return append(row, yaml11.Pair{Key: "dependencies", Value: dependencies})
-}
-
-func textOrNull(text *string) any {
-	if text == nil {
-		return nil
-	}
-	return *text
 }

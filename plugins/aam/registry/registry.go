@@ -4,8 +4,6 @@
 package registry
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // Registry is a local registry.
@@ -55,8 +54,7 @@ func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.
 
 // LockName returns the name of the lock that callers of Publish must hold.
 func (r Registry) LockName() string {
-	sum := sha256.Sum256([]byte(filepath.Clean(r.Root)))
-	return "registry-" + hex.EncodeToString(sum[:16])
+	return "registry-" + digest.Hex([]byte(filepath.Clean(r.Root)))[:32]
 }
 
 // Check returns an error with the code RegistryUnreachable unless the registry's directory exists.

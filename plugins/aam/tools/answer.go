@@ -49,31 +49,18 @@ func encode(value any) ([]byte, error) {
 		if begin < 0 {
 			break
 		}
-		end := begin + 1
-		for raw[end] != '"' {
-			if raw[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		end++
-		out = append(out, raw[:begin]...)
-		if out, err = appendText(out, raw[begin:end]); err != nil {
-			return nil, err
-		}
+		end := rawjson.ValueEnd(raw, begin)
+		out = appendText(append(out, raw[:begin]...), raw[begin:end])
 		raw = raw[end:]
 	}
 	return append(out, raw...), nil
 }
 
 // appendText appends a JSON string to out, with redacted URLs.
-func appendText(out, quoted []byte) ([]byte, error) {
+func appendText(out, quoted []byte) []byte {
 	if !bytes.Contains(quoted, []byte("://")) && !bytes.ContainsAny(quoted, `@%\`) { // the string contains nothing to redact or to decode
-		return append(out, quoted...), nil
+		return append(out, quoted...)
 	}
-	var text string
-	if err := json.Unmarshal(quoted, &text); err != nil {
-		return nil, err
-	}
-	return rawjson.AppendQuote(out, redact.Text(text)), nil
+	text, _ := rawjson.Unquote(quoted)
+	return rawjson.AppendQuote(out, redact.Text(text))
 }

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -56,21 +55,13 @@ func lock(name, folder string) error {
 	} else {
 		err = sdk.Lock(name)
 	}
-	if code(err) == abi.HostDenied {
+	if sdk.ErrorCode(err) == abi.HostDenied {
 		err = sdk.Lock(name)
 	}
-	if code(err) == abi.HostUnavailable {
+	if sdk.ErrorCode(err) == abi.HostUnavailable {
 		return nil
 	}
 	return err
-}
-
-func code(err error) string {
-	var refused *sdk.HostError
-	if errors.As(err, &refused) {
-		return refused.Code
-	}
-	return ""
 }
 
 // modes returns the permission bits of the file at path. If set is not nil, modes sets the bits to *set first. It uses
@@ -84,7 +75,7 @@ func modes(path string, set *fs.FileMode) (fs.FileMode, error) {
 	}
 	var has abi.FileModeResult
 	err := sdk.HostCall(abi.OpFSMode, request, &has)
-	switch code(err) {
+	switch sdk.ErrorCode(err) {
 	case abi.HostUnavailable:
 		return 0o644, nil
 	case abi.HostDenied:

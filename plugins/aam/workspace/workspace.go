@@ -5,8 +5,6 @@
 package workspace
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -20,6 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -109,8 +108,7 @@ func (w *Workspace) journal() journal.Journal {
 	if w.Home != "" {
 		codex := filepath.Join(w.Home, ".codex")
 		// The name of the stage depends on the project, because other projects deploy to the same directory.
-		sum := sha256.Sum256([]byte(w.Project))
-		stage := filepath.Join(codex, ".aam-"+hex.EncodeToString(sum[:8]))
+		stage := filepath.Join(codex, ".aam-"+digest.Hex([]byte(w.Project))[:16])
 		backup := filepath.Join(codex, folder, "backup")
 		roots = append(roots, journal.Root{Dir: codex, Stage: stage, Only: append([]string{folder}, deploy.InHome...), Backup: backup})
 	}

@@ -244,6 +244,14 @@ type Pair struct {
 	Value any
 }
 
+// NullText returns the value of a Pair for a string; nil, which is written as null, for a nil pointer.
+func NullText(text *string) any {
+	if text == nil {
+		return nil
+	}
+	return *text
+}
+
 // MarshalJSON returns a JSON object with the keys in the order of the map.
 func (m Map) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer

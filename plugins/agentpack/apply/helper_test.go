@@ -13,7 +13,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // TestMain has temporary directories created in memory if the system supports that, because the tests of this package
@@ -84,7 +84,7 @@ func look(t testing.TB, root string) map[string]string {
 	return found
 }
 
-func sum(content string) string { return disk.SumBytes([]byte(content)) }
+func sum(content string) string { return digest.Hex([]byte(content)) }
 
 // same fails the test unless the files below root equal want.
 func same(t testing.TB, root string, want map[string]string) {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"path/filepath"
 
@@ -52,8 +51,7 @@ func ParseLock(text []byte) Lock {
 	if err := json.Unmarshal(text, &file); err != nil || file.Version == nil || *file.Version != 1 {
 		return Lock{}
 	}
-	raw := digest.Sum256(text)
-	sum := hex.EncodeToString(raw[:])
+	sum := digest.Hex(text)
 	lock := Lock{git: map[string]LockedGit{}, sum: &sum}
 	for _, module := range file.Modules {
 		if module.Resolved.Git != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 const locked = `{"version":1,"modules":[
@@ -25,7 +25,7 @@ func TestParseLock(t *testing.T) {
 			t.Errorf("the module %s is locked, want it not locked", id)
 		}
 	}
-	if sum := lock.SHA256(); sum == nil || *sum != disk.SumBytes([]byte(locked)) {
+	if sum := lock.SHA256(); sum == nil || *sum != digest.Hex([]byte(locked)) {
 		t.Errorf("the SHA-256 of the lockfile: got %v", sum)
 	}
 }

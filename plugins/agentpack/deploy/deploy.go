@@ -16,6 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
@@ -179,11 +180,11 @@ func (b *batch) addPlanned(state *output.State, change plan.Change) error {
 func (b *batch) addWrite(root string, key output.Key, op Op, before string, content []byte) error {
 	recorded := SnapshotChange{Target: key.Target, Op: op, Path: key.Path, Before: before}
 	if op != OpDelete {
-		recorded.After = disk.SumBytes(content)
+		recorded.After = digest.Hex(content)
 	}
 	if before != "" {
 		current, err := disk.Read(key.Path, maxFile)
-		if filesystem.IsAbsent(err) || err == nil && disk.SumBytes(current) != before {
+		if filesystem.IsAbsent(err) || err == nil && digest.Hex(current) != before {
 			return fmt.Errorf("%s %w", key.Path, transaction.ErrChanged)
 		}
 		if err != nil {

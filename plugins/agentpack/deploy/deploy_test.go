@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
@@ -30,7 +30,7 @@ func TestApplyWritesFilesManifestsAndSnapshot(t *testing.T) {
 	manifest, err := output.ParseManifest(text, "codex")
 	want := &output.Manifest{
 		SchemaVersion: 1, GeneratedAt: "2026-02-01T09:01:00Z", Tool: "codex", SnapshotID: id,
-		Files: []output.ManifestEntry{{Path: "p.md", SHA256: disk.SumBytes([]byte("prompt")), Modules: []string{"m:p.md"}}},
+		Files: []output.ManifestEntry{{Path: "p.md", SHA256: digest.Hex([]byte("prompt")), Modules: []string{"m:p.md"}}},
 	}
 	if diff := cmp.Diff(want, manifest); diff != "" || err != nil {
 		t.Errorf("the manifest: %v %s", err, diff)
@@ -265,7 +265,7 @@ func TestExtraChangesAreAtomicWithDeploy(t *testing.T) {
 		h := newHome(t, map[string]string{"own/list": "old"})
 		h.deploy(map[string]string{"codex:.codex/prompts/a.md": "a"})
 		request := h.plan(map[string]string{"codex:.codex/prompts/a.md": "new"})
-		request.Extra = []transaction.Change{{Root: h.at("own"), Path: h.at("own/list"), Before: disk.SumBytes([]byte("old")), After: []byte("with one more")}}
+		request.Extra = []transaction.Change{{Root: h.at("own"), Path: h.at("own/list"), Before: digest.Hex([]byte("old")), After: []byte("with one more")}}
 		d, f := h.deployer(), &faultfs.FS{FS: h.fs, Mode: faultfs.KillBefore, At: n}
 		d.FS = f
 		_, err := d.Apply(request)

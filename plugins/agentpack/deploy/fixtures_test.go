@@ -8,8 +8,8 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // TestRollbackToSampleSnapshot rolls back to a snapshot that the real agentpack recorded. It is skipped without the
@@ -40,7 +40,7 @@ func TestRollbackToSampleSnapshot(t *testing.T) {
 	event := h.rollback(deployed)
 	for _, file := range record.Files {
 		content, err := os.ReadFile(file.Path)
-		if err != nil || disk.SumBytes(content) != file.SHA256 {
+		if err != nil || digest.Hex(content) != file.SHA256 {
 			t.Errorf("%s: %v", file.Path, err)
 		}
 	}

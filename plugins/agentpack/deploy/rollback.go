@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
@@ -173,14 +174,14 @@ func (r *rollback) addRestore(key output.Key, from, sum string) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the snapshot's copy of %s: %w", key.Path, err)
 	}
-	if sum != "" && disk.SumBytes(content) != sum {
+	if sum != "" && digest.Hex(content) != sum {
 		return fmt.Errorf("the snapshot's copy of %s was changed since it was made: %s; nothing was rolled back", key.Path, from)
 	}
 	before, err := disk.SumFile(key.Path)
 	if err != nil && !filesystem.IsAbsent(err) {
 		return fault.IO(key.Path, err)
 	}
-	after := disk.SumBytes(content)
+	after := digest.Hex(content)
 	if err := r.keep(key, before, after); err != nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func (r *rollback) keep(key output.Key, before, after string) error {
 	if err != nil {
 		return fmt.Errorf("cannot copy the edited file %s to the snapshot: %w", key.Path, err)
 	}
-	if disk.SumBytes(content) != before {
+	if digest.Hex(content) != before {
 		return fmt.Errorf("%s %w", key.Path, transaction.ErrChanged)
 	}
 	copied := r.layout.Backup(key)

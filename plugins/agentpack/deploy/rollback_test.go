@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -35,7 +35,7 @@ func TestRollbackRestoresFiles(t *testing.T) {
 	if diff := cmp.Diff([]string{"rollback_restore codex .codex/AGENTS.md +++", "rollback_restore codex .codex/.agentpack.manifest.codex.json +++"}, h.summary(got)); diff != "" {
 		t.Errorf("the changes in the recorded snapshot: %s", diff)
 	}
-	if got.Changes[0].Before != disk.SumBytes([]byte("v3")) || got.Changes[0].After != disk.SumBytes([]byte("v2")) {
+	if got.Changes[0].Before != digest.Hex([]byte("v3")) || got.Changes[0].After != digest.Hex([]byte("v2")) {
 		t.Errorf("the change in the recorded snapshot is %+v", got.Changes[0])
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 var start = time.Date(2026, 2, 1, 9, 0, 0, 120_000_000, time.UTC)
@@ -269,7 +269,7 @@ func TestSampleRecordsRoundTrip(t *testing.T) {
 		}
 		for _, f := range s.Files {
 			content, err := os.ReadFile(layout.State(f.Key()))
-			if err != nil || disk.SumBytes(content) != f.SHA256 {
+			if err != nil || digest.Hex(content) != f.SHA256 {
 				t.Errorf("the copy of %s: %v", f.Path, err)
 			}
 		}

@@ -53,12 +53,6 @@ func SumFile(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// SumBytes returns the SHA-256 of content, in hexadecimal.
-func SumBytes(content []byte) string {
-	sum := digest.Sum256(content)
-	return hex.EncodeToString(sum[:])
-}
-
 // Entry is a file or symbolic link in a directory tree.
 type Entry struct {
 	Path string // relative to the root of the tree, with slashes

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // deployed creates a directory with files of every kind, and returns its path.
@@ -82,7 +83,7 @@ func TestSumsAreOfTheTimeOfTheScan(t *testing.T) {
 	root := deployed(t)
 	sums := &disk.Sums{}
 	sums.Scan(root, 10, 10)
-	want := disk.SumBytes([]byte("a"))
+	want := digest.Hex([]byte("a"))
 	if err := errors.Join(os.Remove(filepath.Join(root, "a.md")), os.Mkdir(filepath.Join(root, "late"), 0o755)); err != nil {
 		t.Fatal(err)
 	}

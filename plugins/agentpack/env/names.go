@@ -1,10 +1,10 @@
 package env
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"path/filepath"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // maxKeyLength is the maximum number of bytes that the key of a module takes from the module's sanitized id.
@@ -33,7 +33,7 @@ func ModuleKey(id string) string {
 	if short == "" {
 		short = "module"
 	}
-	return short + "--" + digest(id)[:10]
+	return short + "--" + digest.Hex([]byte(id))[:10]
 }
 
 // UntruncatedModuleKey returns the file name that stood for a module id in older versions, which did not truncate the
@@ -43,14 +43,14 @@ func UntruncatedModuleKey(id string) string {
 	if whole == "" {
 		whole = "module"
 	}
-	return whole + "--" + digest(id)[:10]
+	return whole + "--" + digest.Hex([]byte(id))[:10]
 }
 
 // FileKey returns the file name of the copy that a snapshot has of the file at an absolute path.
-func FileKey(path string) string { return digest(filepath.ToSlash(path))[:16] }
+func FileKey(path string) string { return digest.Hex([]byte(filepath.ToSlash(path)))[:16] }
 
 // RemoteKey returns the name of the directory in the git cache that holds the checkouts of the repository at url.
-func RemoteKey(url string) string { return digest(url) }
+func RemoteKey(url string) string { return digest.Hex([]byte(url)) }
 
 // NormalizeMachineID derives a machine id from a host name. It returns "" if no character of the host name is valid in
 // a machine id.
@@ -84,9 +84,4 @@ func ModuleName(id string) string {
 		return rest
 	}
 	return Sanitize(id)
-}
-
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }

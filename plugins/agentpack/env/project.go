@@ -2,11 +2,11 @@ package env
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // Git queries the repository that contains the working directory.
@@ -53,8 +53,7 @@ func ProjectID(origin, root string) string {
 	if identity == "" {
 		identity = root
 	}
-	sum := sha256.Sum256([]byte(identity))
-	return hex.EncodeToString(sum[:])[:16]
+	return digest.Hex([]byte(identity))[:16]
 }
 
 // NormalizeOrigin returns a canonical form of the URL of a repository. Different spellings of one URL have the same

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // Ready is a composed and valid module.
@@ -24,7 +24,7 @@ func (r *Ready) SHA256(file string) string {
 		if r.sums == nil {
 			r.sums = map[string]string{}
 		}
-		sum = disk.SumBytes(r.Files[file])
+		sum = digest.Hex(r.Files[file])
 		r.sums[file] = sum
 	}
 	return sum

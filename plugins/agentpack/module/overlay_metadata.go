@@ -9,6 +9,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -112,7 +113,7 @@ func (o *overlay) driftWarnings(upstream Tree) ([]string, error) {
 		switch {
 		case known && !exists:
 			warn(file + " is no longer in the module")
-		case exists && !strings.EqualFold(baseline, disk.SumBytes(current)):
+		case exists && !strings.EqualFold(baseline, digest.Hex(current)):
 			warn(file + " has changed in the module")
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // Root is a directory into which a target writes files.
@@ -112,7 +112,7 @@ func (b *Builder) AddRoot(root Root) { b.roots = append(b.roots, root) }
 // Add adds a file that is generated from origins. If the state already has the file with the same content, Add adds the
 // origins to that file. If the content differs, Add returns a fault.
 func (b *Builder) Add(key Key, content []byte, origins ...Origin) error {
-	return b.AddSummed(key, content, disk.SumBytes(content), origins...)
+	return b.AddSummed(key, content, digest.Hex(content), origins...)
 }
 
 // AddSummed adds a file as Add does. The argument sum is the SHA-256 of the content, in hexadecimal.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 func TestBuilder(t *testing.T) {
@@ -41,7 +41,7 @@ func TestBuilder(t *testing.T) {
 	}
 	merged, ok := state.File(output.Key{Target: "b", Path: "/r/x"})
 	want := &output.File{
-		Key: output.Key{Target: "b", Path: "/r/x"}, Content: []byte("1"), SHA256: disk.SumBytes([]byte("1")),
+		Key: output.Key{Target: "b", Path: "/r/x"}, Content: []byte("1"), SHA256: digest.Hex([]byte("1")),
 		Modules: []string{"k", "m"}, Origins: []output.Origin{{"k", "z"}, {"m", "x"}},
 	}
 	if diff := cmp.Diff(want, merged); !ok || diff != "" {
@@ -62,8 +62,8 @@ func TestConflict(t *testing.T) {
 	want := fault.Details{
 		"target": "codex", "path": "/r/x", "reason_code": "desired_state_conflict",
 		"next_actions": []string{"resolve_desired_state_conflict", "retry_command"},
-		"existing":     map[string]any{"sha256": disk.SumBytes([]byte("1")), "module_ids": []string{"a"}},
-		"new":          map[string]any{"sha256": disk.SumBytes([]byte("2")), "module_ids": []string{"b"}},
+		"existing":     map[string]any{"sha256": digest.Hex([]byte("1")), "module_ids": []string{"a"}},
+		"new":          map[string]any{"sha256": digest.Hex([]byte("2")), "module_ids": []string{"b"}},
 	}
 	if diff := cmp.Diff(want, got.Details); got.Code != fault.DesiredStateConflict || diff != "" {
 		t.Errorf("%s (-want +got)\n%s", got.Code, diff)

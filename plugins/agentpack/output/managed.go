@@ -167,3 +167,11 @@ func ManagedKeys(dirs []ManagedDir, targets []string, fallback func() ([]Key, er
 	slices.SortFunc(keys, Key.Compare)
 	return slices.Compact(keys), nil
 }
+
+// PrefixedSum returns a SHA-256 with the prefix that names the algorithm; nil for nil.
+func PrefixedSum(sum *string) *string {
+	if sum == nil {
+		return nil
+	}
+	return new("sha256:" + *sum)
+}

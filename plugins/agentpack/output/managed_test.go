@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 const good = `{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":[{"path":"a.md","sha256":"00","module_ids":["m"]}]}`
@@ -100,8 +100,8 @@ func TestManifestRoundTrip(t *testing.T) {
 	want := output.Manifest{
 		SchemaVersion: 1, GeneratedAt: "2026-02-01T09:00:00.12Z", Tool: "codex", SnapshotID: "17",
 		Files: []output.ManifestEntry{
-			{Path: "AGENTS.md", SHA256: disk.SumBytes([]byte("AGENTS.md")), Modules: []string{"n"}},
-			{Path: "z/y.md", SHA256: disk.SumBytes([]byte("z/y.md")), Modules: []string{"m"}},
+			{Path: "AGENTS.md", SHA256: digest.Hex([]byte("AGENTS.md")), Modules: []string{"n"}},
+			{Path: "z/y.md", SHA256: digest.Hex([]byte("z/y.md")), Modules: []string{"m"}},
 		},
 	}
 	if diff := cmp.Diff(want, manifest); diff != "" {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 func TestCompute(t *testing.T) {
@@ -40,7 +40,7 @@ func TestCompute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, wanted := disk.SumBytes([]byte("old")), disk.SumBytes([]byte("wanted"))
+	old, wanted := digest.Hex([]byte("old")), digest.Hex([]byte("wanted"))
 	change := func(op plan.Op, name string, before, after *string, kind plan.UpdateKind, reason string) plan.Change {
 		path := key(name).Path
 		return plan.Change{Target: "t", Op: op, Path: path, PathPosix: path, Before: before, After: after, UpdateKind: kind, Reason: reason}

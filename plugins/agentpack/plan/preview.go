@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // unknownRoot is the value of FileDiff.Root for a file outside all roots.
@@ -64,16 +65,8 @@ func describe(state *output.State, change Change) FileDiff {
 	return FileDiff{
 		Target: change.Target, Op: change.Op,
 		Root: root, RootPosix: filepath.ToSlash(root), Path: path, PathPosix: filepath.ToSlash(path),
-		BeforeHash: prefixed(change.Before), AfterHash: prefixed(change.After),
+		BeforeHash: output.PrefixedSum(change.Before), AfterHash: output.PrefixedSum(change.After),
 	}
-}
-
-func prefixed(sum *string) *string {
-	if sum == nil {
-		return nil
-	}
-	text := "sha256:" + *sum
-	return &text
 }
 
 // diffFile returns the diff of a file that the plan writes, or a warning that says why there is no diff.
@@ -88,7 +81,7 @@ func diffFile(state *output.State, change Change, name string) (text, warning st
 		if err != nil {
 			return "", fmt.Sprintf("preview: no diff of %s: %s", change.Path, fault.IO(change.Path, err)), nil
 		}
-		if change.Before == nil || disk.SumBytes(before) != *change.Before {
+		if change.Before == nil || digest.Hex(before) != *change.Before {
 			return "", fmt.Sprintf("preview: no diff of %s: the file was changed after the plan was computed", change.Path), nil
 		}
 	}

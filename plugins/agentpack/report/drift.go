@@ -190,14 +190,6 @@ func (d *Drift) add(state *output.State, kind DriftKind, key output.Key, expecte
 func newItem(kind DriftKind, key output.Key, expected, actual *string) DriftItem {
 	return DriftItem{
 		Kind: kind, Target: key.Target, Path: key.Path, PathPosix: filepath.ToSlash(key.Path),
-		Expected: prefixed(expected), Actual: prefixed(actual),
+		Expected: output.PrefixedSum(expected), Actual: output.PrefixedSum(actual),
 	}
-}
-
-func prefixed(sum *string) *string {
-	if sum == nil {
-		return nil
-	}
-	text := "sha256:" + *sum
-	return &text
 }

@@ -2,7 +2,6 @@ package token
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -34,8 +33,7 @@ func PlanHash(binding Binding, data any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := digest.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	return digest.Hex(text), nil
 }
 
 func orNull(text string) any {

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/token"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
@@ -215,7 +215,7 @@ func (c *call) used(store token.Store, claim token.Claim) (transaction.Change, e
 	file, before, after, err := store.Used(claim, c.services.Env.Now)
 	change := transaction.Change{Root: store.Dir, Path: file, After: after}
 	if before != nil {
-		change.Before = disk.SumBytes(before)
+		change.Before = digest.Hex(before)
 	}
 	return change, err
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestEncode(t *testing.T) {
-	complete := func(s *spec.Spec) { s.Status, s.CompletedAt = spec.Completed, ptr("2026-03-01T09:15:00Z") }
+	complete := func(s *spec.Spec) { s.Status, s.CompletedAt = spec.Completed, new("2026-03-01T09:15:00Z") }
 	tests := []struct {
 		name   string
 		file   string
@@ -170,10 +170,10 @@ func TestNew(t *testing.T) {
 	}{
 		{"a description", "Add a cache", nil, "---\ntype: code\nstatus: pending\n---\n\n# Add a cache\n"},
 		{"a second line becomes the body", "A\nB", nil, "---\ntype: code\nstatus: pending\n---\n\n# A\nB\n"},
-		{"a prompt with YAML syntax is quoted", "A", ptr("x: y"), "---\ntype: code\nstatus: pending\nprompt: 'x: y'\n---\n\n# A\n"},
-		{"an empty prompt is a key without a value", "A", ptr(""), "---\ntype: code\nstatus: pending\nprompt: \n---\n\n# A\n"},
+		{"a prompt with YAML syntax is quoted", "A", new("x: y"), "---\ntype: code\nstatus: pending\nprompt: 'x: y'\n---\n\n# A\n"},
+		{"an empty prompt is a key without a value", "A", new(""), "---\ntype: code\nstatus: pending\nprompt: \n---\n\n# A\n"},
 		{"an empty description", "", nil, "---\ntype: code\nstatus: pending\n---\n\n# \n"},
-		{"a prompt of two lines is refused", "A", ptr("x\nstatus: completed"), "on one line"},
+		{"a prompt of two lines is refused", "A", new("x\nstatus: completed"), "on one line"},
 		{"a description above the size limit is refused", strings.Repeat("x", spec.MaxSize), nil, "larger than 4 MiB"},
 	}
 	for _, test := range tests {

@@ -12,8 +12,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 )
 
-func ptr(text string) *string { return &text }
-
 func TestParse(t *testing.T) {
 	tests := []struct {
 		name string
@@ -37,7 +35,7 @@ func TestParse(t *testing.T) {
 		{
 			"dashes inside a value do not end the frontmatter",
 			"---\nprompt: a---b\nlabels:\n- --- x\n---\nx",
-			spec.Spec{Type: "code", Status: spec.Pending, Prompt: ptr("a---b"), Labels: []string{"--- x"}, Body: "x"},
+			spec.Spec{Type: "code", Status: spec.Pending, Prompt: new("a---b"), Labels: []string{"--- x"}, Body: "x"},
 		},
 		{"verification_status may be any string", "---\nverification_status: in_progress\n---\n", spec.Spec{Type: "code", Status: spec.Pending}},
 		{"a single dependency is a list of one", "---\ndepends_on: some-id\n---\n", spec.Spec{Type: "code", Status: spec.Pending, DependsOn: []string{"some-id"}}},
@@ -46,15 +44,15 @@ func TestParse(t *testing.T) {
 		{"null means absent", "---\ndepends_on: null\nprompt:\nbranch: !!null ~\nmodel: ~\napproval:\npublic: NULL\n---\n", spec.Spec{Type: "code", Status: spec.Pending}},
 		{"a type is never null", "---\ntype: ~\n---\n", spec.Spec{Type: "~", Status: spec.Pending}},
 		{"an empty type", "---\ntype:\n---\n", spec.Spec{Status: spec.Pending}},
-		{"empty strings are not null", "---\nprompt: ''\nlabels: ['', ~,]\n---\n", spec.Spec{Type: "code", Status: spec.Pending, Prompt: ptr(""), Labels: []string{"", "~"}}},
-		{"tags of strings do not count", "---\nprompt: !!str ~\nbranch: !mine 5\nmodel: ! ~\n---\n", spec.Spec{Type: "code", Status: spec.Pending, Prompt: ptr("~"), Branch: ptr("5"), Model: ptr("~")}},
+		{"empty strings are not null", "---\nprompt: ''\nlabels: ['', ~,]\n---\n", spec.Spec{Type: "code", Status: spec.Pending, Prompt: new(""), Labels: []string{"", "~"}}},
+		{"tags of strings do not count", "---\nprompt: !!str ~\nbranch: !mine 5\nmodel: ! ~\n---\n", spec.Spec{Type: "code", Status: spec.Pending, Prompt: new("~"), Branch: new("5"), Model: new("~")}},
 		{"a tag names a status", "---\nstatus: !in_progress\napproval: {required: !!str true, status: !approved ~}\n---\n", spec.Spec{Type: "code", Status: spec.InProgress, Approval: spec.Approval{Required: true, Approved: true}}},
 		{"a tag without a value is an empty list", "---\nlabels: !mine\n---\n", spec.Spec{Type: "code", Status: spec.Pending, Labels: []string{}}},
 		{"duplicates of unknown keys", "---\npr: 1\npr: 2\napproval: {x: 1, x: 2}\n---\n", spec.Spec{Type: "code", Status: spec.Pending}},
 		{
 			"aliases",
 			"---\nteam: &t [a, &b b]\nlabels: *t\ncontext: [*b, c]\nprompt: &p hint\n*p : 1\nstate: &s completed\nstatus: *s\n&k branch: &n ~\nmodel: *n\n---\n",
-			spec.Spec{Type: "code", Status: spec.Completed, Labels: []string{"a", "b"}, Context: []string{"b", "c"}, Prompt: ptr("hint")},
+			spec.Spec{Type: "code", Status: spec.Completed, Labels: []string{"a", "b"}, Context: []string{"b", "c"}, Prompt: new("hint")},
 		},
 		{"merge keys merge nothing", "---\nbase: &b {prompt: x}\n<<: *b\n---\n", spec.Spec{Type: "code", Status: spec.Pending}},
 		{"an alias to itself, and nested aliases, in unknown keys", "---\na: &a [*a]\n" + bomb() + "---\n", spec.Spec{Type: "code", Status: spec.Pending}},
@@ -63,7 +61,7 @@ func TestParse(t *testing.T) {
 			"---\ncommits: [2149135, 12e4567, 0012345, 0x1f, yes]\ncompleted_at: 2026-01-24T15:30:00Z\nbranch: 1.10\n---\n",
 			spec.Spec{
 				Type: "code", Status: spec.Pending, Commits: []string{"2149135", "12e4567", "0012345", "0x1f", "yes"},
-				CompletedAt: ptr("2026-01-24T15:30:00Z"), Branch: ptr("1.10"),
+				CompletedAt: new("2026-01-24T15:30:00Z"), Branch: new("1.10"),
 			},
 		},
 		{

@@ -1,15 +1,13 @@
 package tools
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // maxLockName is the maximum length in bytes of the name of a lock that the host accepts.
@@ -35,10 +33,10 @@ func lock(dir store.Dir) error {
 	switch {
 	case err == nil:
 		age = 0
-	case code(err) == abi.HostDenied: // the directory is not writable, so this call will fail when it writes
+	case sdk.ErrorCode(err) == abi.HostDenied: // the directory is not writable, so this call will fail when it writes
 		err = sdk.Lock(lockName(path))
 	}
-	if err != nil && code(err) != abi.HostUnavailable {
+	if err != nil && sdk.ErrorCode(err) != abi.HostUnavailable {
 		return fmt.Errorf("cannot lock the project: %w", err)
 	}
 	if err := dir.Sweep(age); err != nil {
@@ -47,21 +45,11 @@ func lock(dir store.Dir) error {
 	return nil
 }
 
-// code returns the code of err if err is a *sdk.HostError; "" for any other error and for nil.
-func code(err error) string {
-	var refused *sdk.HostError
-	if errors.As(err, &refused) {
-		return refused.Code
-	}
-	return ""
-}
-
 // lockName returns the name of the lock for the .chant directory at a resolved path.
 func lockName(path string) string {
 	const prefix = "specs "
 	if len(prefix)+len(path) > maxLockName {
-		sum := sha256.Sum256([]byte(path))
-		path = hex.EncodeToString(sum[:])
+		path = digest.Hex([]byte(path))
 	}
 	return prefix + path
 }

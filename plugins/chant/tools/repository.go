@@ -1,8 +1,6 @@
 package tools
 
 import (
-	"errors"
-
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
@@ -24,8 +22,7 @@ func (r repository) ReadFile(branch, path string) ([]byte, bool, error) {
 // FindCommit implements workflow.Git. It returns "" for a repository to which the plugin has no grant.
 func (r repository) FindCommit(text string) (string, error) {
 	hash, err := git.FindCommit(string(r), text)
-	var refused *sdk.HostError
-	if errors.As(err, &refused) && refused.Code == abi.HostDenied {
+	if sdk.ErrorCode(err) == abi.HostDenied {
 		return "", nil
 	}
 	return hash, err

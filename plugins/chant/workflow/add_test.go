@@ -25,7 +25,7 @@ func TestAdd(t *testing.T) {
 	})
 	t.Run("lines after the first are the body, and the prompt is quoted", func(t *testing.T) {
 		p := newProject(t, nil)
-		id := strings.TrimPrefix(answer(p.Add("A\nB", ptr("x: y"))), "Created spec: ")
+		id := strings.TrimPrefix(answer(p.Add("A\nB", new("x: y"))), "Created spec: ")
 		details, err := p.Get(id)
 		if err != nil {
 			t.Fatal(err)

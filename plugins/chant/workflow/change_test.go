@@ -11,8 +11,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
 )
 
-func ptr(text string) *string { return &text }
-
 func TestChange(t *testing.T) {
 	update := func(status, output *string) func(*workflow.Project) (string, error) {
 		return func(p *workflow.Project) (string, error) { return p.Update("a", status, output) }
@@ -29,45 +27,45 @@ func TestChange(t *testing.T) {
 	}{
 		{
 			"an update keeps unknown keys",
-			spec("pending", "# T", "team: core", "jira_key: A-1", "pr: 42"), update(ptr("failed"), nil),
+			spec("pending", "# T", "team: core", "jira_key: A-1", "pr: 42"), update(new("failed"), nil),
 			"Updated spec: a", spec("failed", "# T", "team: core", "jira_key: A-1", "pr: 42"),
 		},
 		{
 			"an update removes white space around the body",
-			"---\ntype: code\nstatus: pending\n---\n\n# T\n", update(ptr("in_progress"), nil),
+			"---\ntype: code\nstatus: pending\n---\n\n# T\n", update(new("in_progress"), nil),
 			"Updated spec: a", spec("in_progress", "# T"),
 		},
 		{
 			"status and output",
-			spec("in_progress", "# T"), update(ptr("completed"), ptr("All tests pass.")),
+			spec("in_progress", "# T"), update(new("completed"), new("All tests pass.")),
 			"Updated spec: a", spec("completed", "# T\n\n## Output\n\nAll tests pass.\n"),
 		},
 		{
 			"a second output is a second section",
-			spec("completed", "# T\n\n## Output\n\nOne."), update(nil, ptr("Two.")),
+			spec("completed", "# T\n\n## Output\n\nOne."), update(nil, new("Two.")),
 			"Updated spec: a", spec("completed", "# T\n\n## Output\n\nOne.\n\n## Output\n\nTwo.\n"),
 		},
 		{
 			"output alone keeps the status of the file, not the computed one",
-			spec("pending", "# T", "depends_on:", "- nowhere"), update(nil, ptr("Note.")),
+			spec("pending", "# T", "depends_on:", "- nowhere"), update(nil, new("Note.")),
 			"Updated spec: a", spec("pending", "# T\n\n## Output\n\nNote.\n", "depends_on:", "- nowhere"),
 		},
 		{
 			"a status with an empty output is an update",
-			spec("pending", "# T"), update(ptr("failed"), ptr("")), "Updated spec: a", spec("failed", "# T"),
+			spec("pending", "# T"), update(new("failed"), new("")), "Updated spec: a", spec("failed", "# T"),
 		},
 		{
 			"an update to completed does not record the time",
-			spec("pending", "# T"), update(ptr("completed"), nil), "Updated spec: a", spec("completed", "# T"),
+			spec("pending", "# T"), update(new("completed"), nil), "Updated spec: a", spec("completed", "# T"),
 		},
 		{
 			"a status that cannot be assigned",
-			spec("pending", "# T"), update(ptr("blocked"), ptr("x")),
+			spec("pending", "# T"), update(new("blocked"), new("x")),
 			"! Invalid status: blocked. Must be one of: pending, in_progress, completed, failed", "",
 		},
 		{
 			"an empty output is not an update",
-			spec("pending", "# T"), update(nil, ptr("")),
+			spec("pending", "# T"), update(nil, new("")),
 			"! No updates specified. Provide 'status' or 'output' parameter.", "",
 		},
 		{

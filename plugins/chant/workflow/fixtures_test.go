@@ -136,7 +136,7 @@ func summarize(t *testing.T, p *workflow.Project) expectedCounts {
 	t.Helper()
 	status, err := p.Status(false)
 	ready, err2 := p.Ready(1000)
-	blocked, err3 := p.List(ptr("blocked"), 1000)
+	blocked, err3 := p.List(new("blocked"), 1000)
 	if err := errors.Join(err, err2, err3); err != nil {
 		t.Fatal(err)
 	}

@@ -46,12 +46,12 @@ func TestList(t *testing.T) {
 		{"a limit of 0 returns the total", nil, 0, "", 9},
 		{"a limit returns the first specs", nil, 2, "aaa bbb", 9},
 		{"the largest limit", nil, 1<<64 - 1, "aaa bbb ccc ddd eee fff ggg hhh iii", 9},
-		{"pending excludes blocked specs", ptr("pending"), 50, "bbb", 1},
-		{"blocked is computed", ptr("blocked"), 50, "ccc", 1},
-		{"ready is computed, not stored", ptr("ready"), 50, "bbb", 1},
-		{"in_progress excludes paused specs", ptr("in_progress"), 50, "ddd", 1},
-		{"any other status", ptr("paused"), 50, "fff", 1},
-		{"an unknown status filters nothing", ptr("bogus"), 3, "aaa bbb ccc", 9},
+		{"pending excludes blocked specs", new("pending"), 50, "bbb", 1},
+		{"blocked is computed", new("blocked"), 50, "ccc", 1},
+		{"ready is computed, not stored", new("ready"), 50, "bbb", 1},
+		{"in_progress excludes paused specs", new("in_progress"), 50, "ddd", 1},
+		{"any other status", new("paused"), 50, "fff", 1},
+		{"an unknown status filters nothing", new("bogus"), 3, "aaa bbb ccc", 9},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestList(t *testing.T) {
 	t.Run("ready specs", func(t *testing.T) {
 		page, err := p.Ready(50)
 		want := workflow.Page{Specs: []workflow.Row{{
-			ID: "2026-03-01-002-bbb", Title: ptr("Rotate keys"), Status: "pending", Type: "code",
+			ID: "2026-03-01-002-bbb", Title: new("Rotate keys"), Status: "pending", Type: "code",
 			DependsOn: []string{"2026-03-01-001-aaa"}, Labels: []string{"sec"},
 		}}, Total: 1, Limit: 50, Returned: 1}
 		if diff := cmp.Diff(want, page); diff != "" || err != nil {
@@ -86,10 +86,10 @@ func TestSearch(t *testing.T) {
 	}{
 		{"case is ignored", "jwt TOKENS", nil, 1},
 		{"ids are not searched", "2026-03-01-002-bbb", nil, 0},
-		{"an unknown status filters nothing", "", ptr("bogus"), 9},
+		{"an unknown status filters nothing", "", new("bogus"), 9},
 		{"titles are searched", "keys", nil, 2},
-		{"with a status", "keys", ptr("completed"), 1},
-		{"with ready", "keys", ptr("ready"), 1},
+		{"with a status", "keys", new("completed"), 1},
+		{"with ready", "keys", new("ready"), 1},
 		{"the query is not a regular expression", "k.ys", nil, 0},
 		{"an empty query matches all", "", nil, 9},
 		{"labels are not searched", "sec", nil, 0},

@@ -37,7 +37,7 @@ func TestStatus(t *testing.T) {
 		if err := os.Chtimes(at, written, written); err != nil {
 			t.Fatal(err)
 		}
-		want := []workflow.Activity{{ID: "2026-03-01-004-ddd", Title: ptr("Trim logs"), SpecModified: ptr("2026-03-02 09:15:00")}}
+		want := []workflow.Activity{{ID: "2026-03-01-004-ddd", Title: new("Trim logs"), SpecModified: new("2026-03-02 09:15:00")}}
 		got, err := p.Status(true)
 		if diff := cmp.Diff(want, got.Activity); diff != "" || err != nil {
 			t.Errorf("%v (-want +got)\n%s", err, diff)
@@ -47,7 +47,7 @@ func TestStatus(t *testing.T) {
 		if err := os.Chtimes(log, written, written.Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		want[0].LogModified, want[0].HasLog = ptr("2026-03-02 10:15:00"), true
+		want[0].LogModified, want[0].HasLog = new("2026-03-02 10:15:00"), true
 		got, err = p.Status(true)
 		if diff := cmp.Diff(want, got.Activity); diff != "" || err != nil {
 			t.Errorf("with a log: %v (-want +got)\n%s", err, diff)

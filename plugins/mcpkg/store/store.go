@@ -8,8 +8,6 @@
 package store
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +18,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -63,10 +62,7 @@ func Open(state, workspace, project string, warn func(text string)) *Project {
 func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }
 
 // key returns the SHA-256 hash of name in hexadecimal, which is a valid file name on every file system.
-func key(name string) string {
-	sum := sha256.Sum256([]byte(name))
-	return hex.EncodeToString(sum[:])
-}
+func key(name string) string { return digest.Hex([]byte(name)) }
 
 // LockName returns the name of the lock that a writer of this project holds.
 func (p *Project) LockName() string { return "store " + key(p.workspace) + "/" + key(p.name) }

@@ -27,8 +27,6 @@ func apply(target *string, source string) (*merge.Result, error) {
 	return merge.Apply(in)
 }
 
-func ptr(text string) *string { return &text }
-
 func TestOrderOfOperations(t *testing.T) {
 	target := head + block("One", "a") + "\n" + block("Two", "b") + "\n" + block("Three", "c")
 	result, err := apply(&target, "## ADDED Requirements\n"+block("Zeta", "z")+block("One", "new")+"## MODIFIED Requirements\n"+block("Uno", "better")+
@@ -72,7 +70,7 @@ func TestApplyRefusesContradictoryDelta(t *testing.T) {
 	if _, err := apply(nil, modified+block("One", "x")); err == nil || !strings.Contains(err.Error(), "target spec does not exist") {
 		t.Errorf("Apply of a modification to a new spec: %v", err)
 	}
-	if _, err := apply(ptr(head+block("A", "x")+"## ADDED Requirements\n"), added+block("B", "x")); err == nil || !strings.Contains(err.Error(), "line 13: Main spec contains delta header") {
+	if _, err := apply(new(head+block("A", "x")+"## ADDED Requirements\n"), added+block("B", "x")); err == nil || !strings.Contains(err.Error(), "line 13: Main spec contains delta header") {
 		t.Errorf("Apply to an invalid main spec: %v", err)
 	}
 }

@@ -85,8 +85,6 @@ type scene struct {
 	before, after map[string]string
 }
 
-func ptr(text string) *string { return &text }
-
 // newScene creates a scene. If archived is set, the archive directory already exists.
 func newScene(t testing.TB, archived bool) scene {
 	files := map[string]string{
@@ -105,9 +103,9 @@ func newScene(t testing.TB, archived bool) scene {
 	s := scene{root: root, before: tree(t, root), plan: store.Plan{
 		Owner: owner, Change: "add-x", Archived: "2026-11-21-add-x",
 		Specs: []store.SpecWrite{
-			{ID: "a/b", After: ptr("new nested\n")},
-			{ID: "inventory", Before: ptr("old inventory\n"), After: ptr("new inventory\n")},
-			{ID: "legacy/reports", Before: ptr("old reports\n")},
+			{ID: "a/b", After: new("new nested\n")},
+			{ID: "inventory", Before: new("old inventory\n"), After: new("new inventory\n")},
+			{ID: "legacy/reports", Before: new("old reports\n")},
 		},
 		Seen: []store.Seen{{ID: "a/b", Content: "delta\n"}},
 	}}

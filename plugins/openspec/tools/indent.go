@@ -1,5 +1,7 @@
 package tools
 
+import "github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+
 // indent returns compact JSON in the form that json.Indent produces with two spaces. The JSON must be valid.
 // json.Indent is not used, because it validates the JSON, which took more time than anything else in a call that
 // returns a long list.
@@ -16,7 +18,7 @@ func indent(compact []byte) string {
 		c := compact[i]
 		switch c {
 		case '"':
-			end := stringEnd(compact, i)
+			end := rawjson.ValueEnd(compact, i)
 			out = append(out, compact[i:end]...)
 			i = end - 1
 		case '{', '[':
@@ -42,14 +44,4 @@ func indent(compact []byte) string {
 		}
 	}
 	return string(out)
-}
-
-// stringEnd returns the index after the end of the string that begins at index i.
-func stringEnd(text []byte, i int) int {
-	for i++; text[i] != '"'; i++ {
-		if text[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
 }

@@ -1,9 +1,6 @@
 package tools
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -30,7 +28,7 @@ func open() (*project.Project, error) {
 		Cwd:   cwd,
 		Top:   top,
 		Now:   time.Now(),
-		Owner: sum(os.Getenv("BULKHEAD_STATE")),
+		Owner: digest.Hex([]byte(os.Getenv("BULKHEAD_STATE")))[:16],
 		Warn:  func(text string) { sdk.Log(sdk.LevelWarn, "%s", text) },
 	}, nil
 }
@@ -64,12 +62,12 @@ func openToWrite() (*project.Project, error) {
 // the same state directory, and the lock on the project's directory excludes all other calls. lock does not lock a
 // directory that is not writable. On a host without locks, lock does nothing, and interrupted calls are not recovered.
 func lock(p *project.Project) error {
-	name := "project " + sum(p.Place())
+	name := "project " + digest.Hex([]byte(p.Place()))[:16]
 	err := sdk.LockFolder(name, p.Place())
-	if code(err) == abi.HostDenied {
+	if sdk.ErrorCode(err) == abi.HostDenied {
 		err = sdk.Lock(name)
 	}
-	if code(err) == abi.HostUnavailable {
+	if sdk.ErrorCode(err) == abi.HostUnavailable {
 		return nil
 	}
 	if err != nil {
@@ -77,19 +75,4 @@ func lock(p *project.Project) error {
 	}
 	p.Alone = true
 	return nil
-}
-
-// code returns the code of err if err is a *sdk.HostError; "" for any other error.
-func code(err error) string {
-	var refused *sdk.HostError
-	if errors.As(err, &refused) {
-		return refused.Code
-	}
-	return ""
-}
-
-// sum returns a short digest of a path.
-func sum(path string) string {
-	digest := sha256.Sum256([]byte(path))
-	return hex.EncodeToString(digest[:8])
 }

@@ -144,7 +144,9 @@ func (v Value) Text() string {
 }
 
 // IsTrue reports whether the value is the boolean true.
-func (v Value) IsTrue() bool { return v.Kind() == Bool && strings.EqualFold(v.node.Resolve().Text, "true") }
+func (v Value) IsTrue() bool {
+	return v.Kind() == Bool && strings.EqualFold(v.node.Resolve().Text, "true")
+}
 
 // IsFalse reports whether the value is the boolean false.
 func (v Value) IsFalse() bool { return v.Kind() == Bool && !v.IsTrue() }
