@@ -3,7 +3,6 @@ package admintest
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,29 +10,17 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/doctor"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
-// Workspace is a temporary directory with the working directory work, the home directory home, and plugins.
-type Workspace struct {
-	Dir string
-	Env map[string]string
-}
+// Workspace is a World with the directory plugins.
+type Workspace struct{ *hosttest.World }
 
+// New returns a Workspace without plugins and config.
 func New(t *testing.T) *Workspace {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &Workspace{Dir: dir, Env: map[string]string{"HOME": dir + "/home", "XDG_STATE_HOME": dir + "/state", "XDG_CACHE_HOME": dir + "/cache"}}
-	for _, name := range []string{"work", "home", "plugins"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return w
+	return &Workspace{hosttest.New(t, hosttest.Files{"plugins": "/"})}
 }
 
 // Options names the config of the working directory explicitly if it exists, so that it needs no trust.
@@ -45,24 +32,16 @@ func (w *Workspace) Options() discovery.Options {
 	return o
 }
 
-// Discovering returns options that name no config. The ceiling is etc/bulkhead.toml.
+// Discovering returns options that name neither a config nor a directory of plugins.
 func (w *Workspace) Discovering() discovery.Options {
-	return discovery.Options{System: discovery.WithCeiling(discovery.System{
-		Dir: w.Dir + "/work", Executable: w.Dir + "/bin/bulkhead",
-		LookupEnv: func(name string) (string, bool) { value, ok := w.Env[name]; return value, ok },
-	}, w.Path("etc/bulkhead.toml"), os.Geteuid(), w.Path("home"))}
+	return discovery.Options{System: w.World.Options().System}
 }
 
 func (w *Workspace) Path(name string) string { return filepath.Join(w.Dir, name) }
 
 func (w *Workspace) Write(t *testing.T, name, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(w.Path(name)), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(w.Path(name), []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	w.World.Write(t, hosttest.Files{name: content})
 }
 
 func (w *Workspace) Read(t *testing.T, name string) string {
@@ -104,20 +83,6 @@ description = "writes"
 access = "write"
 `, name, sha256.Sum256([]byte(module)), name, name)+more)
 	return w.Path("plugins/" + name)
-}
-
-// WantUsage checks that err is a usage error that contains all texts.
-func WantUsage(t *testing.T, err error, texts ...string) {
-	t.Helper()
-	var usage *usage.Error
-	if !errors.As(err, &usage) {
-		t.Fatalf("got %v, want a usage error", err)
-	}
-	for _, text := range texts {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("got %q, want it to contain %q", err, text)
-		}
-	}
 }
 
 // AskedFor is the table of capabilities in the manifest of the plugin "first".

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/codecache"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 )
@@ -105,10 +106,10 @@ func TestClearCacheRemovesWhatIsSelected(t *testing.T) {
 func TestClearCacheRefuses(t *testing.T) {
 	w := cached(t)
 	_, err := codecache.Clear(w.Options(), codecache.Selection{Plugin: "none"})
-	admintest.WantUsage(t, err, `no plugin "none"`, "bulkhead cache")
+	hosttest.WantUsage(t, err, `no plugin "none"`, "bulkhead cache")
 	w.Config(t, "[sever]\n")
 	_, err = codecache.Clear(w.Options(), codecache.Selection{Plugin: "first"})
-	admintest.WantUsage(t, err, "--derived", "sever")
+	hosttest.WantUsage(t, err, "--derived", "sever")
 	if done, err := codecache.Clear(w.Options(), codecache.Selection{Plugin: "first", Kind: codecache.Derived}); err != nil || len(done.Removed) != 1 {
 		t.Errorf("got %+v, %v", done, err)
 	}
@@ -116,8 +117,8 @@ func TestClearCacheRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = codecache.Clear(w.Options(), codecache.Selection{})
-	admintest.WantUsage(t, err, "can be written by others")
+	hosttest.WantUsage(t, err, "can be written by others")
 	w.Env["XDG_CACHE_HOME"], w.Env["HOME"] = "", "relative"
 	_, err = codecache.List(w.Options())
-	admintest.WantUsage(t, err, "there is no cache")
+	hosttest.WantUsage(t, err, "there is no cache")
 }

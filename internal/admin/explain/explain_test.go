@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -104,7 +105,7 @@ func TestExplainRefuses(t *testing.T) {
 		`--variable "A=B": not the name of an environment`:   {Variable: "A=B"},
 	} {
 		_, err := explain.Grants(w.Options(), q)
-		admintest.WantUsage(t, err, want)
+		hosttest.WantUsage(t, err, want)
 	}
 }
 
@@ -125,9 +126,9 @@ func TestCompare(t *testing.T) {
 	}
 	w.Write(t, "plugins/first/it.wasm", "another")
 	_, err = install.Compare(w.Options(), "../plugins/old", "../plugins/first")
-	admintest.WantUsage(t, err, "was built for ")
+	hosttest.WantUsage(t, err, "was built for ")
 	_, err = install.Compare(w.Options(), "none", "../plugins/first")
-	admintest.WantUsage(t, err, manifest.FileName+": there is no such file")
+	hosttest.WantUsage(t, err, manifest.FileName+": there is no such file")
 }
 
 // TestExplainRefusesPathsOfRefusedGrant grants a symbolic link in the project, which the host does not follow.

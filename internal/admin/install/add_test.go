@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 )
@@ -141,7 +142,7 @@ func TestWriteRefusesConfigThatChangedAfterReview(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Config(t, "# somebody else's\n")
-	admintest.WantUsage(t, p.Write(), "has changed since it was read")
+	hosttest.WantUsage(t, p.Write(), "has changed since it was read")
 	if got := w.Read(t, "work/bulkhead.toml"); got != "# somebody else's\n" {
 		t.Error(got)
 	}
@@ -274,7 +275,7 @@ func TestAddRefuses(t *testing.T) {
 				c.before(t, w)
 			}
 			_, err := install.Propose(w.Options(), c.add)
-			admintest.WantUsage(t, err, c.want...)
+			hosttest.WantUsage(t, err, c.want...)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 )
 
 func TestCommandsThatEditStayBelowCeiling(t *testing.T) {
@@ -119,7 +120,7 @@ func TestRepinNamesTheAuditLogThatTheCeilingRequires(t *testing.T) {
 	w.Config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
 	w.Write(t, "etc/bulkhead.toml", auditing)
 	_, err := install.Propose(w.Options(), install.Addition{Dir: "../plugins/first", Repin: true})
-	admintest.WantUsage(t, err, w.Path("etc/bulkhead.toml")+":3: audit.required: ", w.Path("work/bulkhead.toml")+" has no [audit]", "add [audit] with file = \"…\", the absolute path of the log, to the config")
+	hosttest.WantUsage(t, err, w.Path("etc/bulkhead.toml")+":3: audit.required: ", w.Path("work/bulkhead.toml")+" has no [audit]", "add [audit] with file = \"…\", the absolute path of the log, to the config")
 }
 
 // In a config, ${ begins a variable: the log would be written to another path than the one that the user has agreed to.
@@ -132,5 +133,5 @@ func TestAuditLogIsNotWrittenBelowAStateDirectoryThatAConfigCannotName(t *testin
 	o.PluginsDir = w.Path("plugins")
 	o.ConfigFile = "bulkhead.toml"
 	_, err := install.ProposeSetup(o, install.Preparation{Plugins: []string{"first"}})
-	admintest.WantUsage(t, err, "audit.required: ", "has no [audit]", "add [audit] with file = ")
+	hosttest.WantUsage(t, err, "audit.required: ", "has no [audit]", "add [audit] with file = ")
 }

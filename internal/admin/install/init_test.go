@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 )
 
 // files returns the paths of all files of the workspace, relative to it.
@@ -75,7 +76,7 @@ create = [{ path = %q, content = "#!/bin/sh" }, { path = "${home}/.own/data" }]
 			o := w.Options()
 			o.PluginsDir = w.Path("plugins")
 			_, err := install.ProposeSetup(o, install.Preparation{Plugins: []string{"hostile"}})
-			admintest.WantUsage(t, err, "plugin hostile: ", "cannot be created", c.want)
+			hosttest.WantUsage(t, err, "plugin hostile: ", "cannot be created", c.want)
 			if after := files(t, w); !slices.Equal(before, after) {
 				t.Errorf("files: got %q, want %q", after, before)
 			}

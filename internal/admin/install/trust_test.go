@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
@@ -150,7 +151,7 @@ func TestTrustRecordsTheCanonicalPath(t *testing.T) {
 			t.Errorf("Revoke(%q) returned %q, %v; want the canonical path", path, got, err)
 		}
 		_, err := install.Revoke(w.Discovering(), path)
-		admintest.WantUsage(t, err, want+" is not trusted")
+		hosttest.WantUsage(t, err, want+" is not trusted")
 	}
 }
 
@@ -176,23 +177,23 @@ func TestTrustOfPluginsDependsOnTheirManifests(t *testing.T) {
 	}
 	w.Write(t, "work/dist/plugins/first/plugin.toml", strings.Replace(manifest, "sha256", "# sha256", 1))
 	_, err = install.ProposeTrust(w.Discovering(), "")
-	admintest.WantUsage(t, err, "does not contain the digest of its module")
+	hosttest.WantUsage(t, err, "does not contain the digest of its module")
 }
 
 func TestTrustRefuses(t *testing.T) {
 	w := admintest.New(t)
 	w.Plugin(t, "first", "")
 	_, err := install.ProposeTrust(w.Discovering(), "")
-	admintest.WantUsage(t, err, "there is no "+w.Path("work/bulkhead.toml"), "no dist/plugins")
+	hosttest.WantUsage(t, err, "there is no "+w.Path("work/bulkhead.toml"), "no dist/plugins")
 	_, err = install.ProposeTrust(w.Discovering(), w.Path("plugins"))
-	admintest.WantUsage(t, err, "is not a dist/plugins", "--plugins")
+	hosttest.WantUsage(t, err, "is not a dist/plugins", "--plugins")
 	_, err = install.ProposeTrust(w.Discovering(), w.Path("plugins/first/plugin.toml"))
-	admintest.WantUsage(t, err, "discovers only files named bulkhead.toml", "--config")
+	hosttest.WantUsage(t, err, "discovers only files named bulkhead.toml", "--config")
 	_, err = install.ProposeTrust(w.Discovering(), "none")
-	admintest.WantUsage(t, err, "work/none: no such file")
+	hosttest.WantUsage(t, err, "work/none: no such file")
 	w.Config(t, "[sever]\n")
 	_, err = install.ProposeTrust(w.Discovering(), "")
-	admintest.WantUsage(t, err, "sever: is not a known key")
+	hosttest.WantUsage(t, err, "sever: is not a known key")
 	if err := os.MkdirAll(filepath.Join(w.Path("state"), "bulkhead"), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,7 @@ func TestTrustRefuses(t *testing.T) {
 	}
 	w.Config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
 	_, err = install.ProposeTrust(w.Discovering(), "")
-	admintest.WantUsage(t, err, "can be written by others")
+	hosttest.WantUsage(t, err, "can be written by others")
 	if _, err := install.ListTrust(w.Discovering()); err == nil {
 		t.Error("ListTrust accepts records that other users can write")
 	}
@@ -216,9 +217,9 @@ func TestUntrustedConfigErrorsNameTheCommand(t *testing.T) {
 		t.Errorf("the check of an untrusted config is %+v, want it failed with the command that trusts the config", got)
 	}
 	_, err := install.Verify(w.Discovering())
-	admintest.WantUsage(t, err, command)
+	hosttest.WantUsage(t, err, command)
 	_, err = explain.Grants(w.Discovering(), explain.Question{})
-	admintest.WantUsage(t, err, command)
+	hosttest.WantUsage(t, err, command)
 	trustIn(t, w, "")
 	admintest.Found(t, doctor.Examine(t.Context(), w.Discovering()), "config", "plugins: 1")
 	if err := os.WriteFile(w.Path("state/bulkhead/.trust/x.json"), []byte("{}"), 0o600); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -81,13 +82,13 @@ func TestVerify(t *testing.T) {
 func TestVerifyRefuses(t *testing.T) {
 	w := admintest.New(t)
 	_, err := install.Verify(w.Options())
-	admintest.WantUsage(t, err, "so nothing is pinned", "bulkhead add DIR")
+	hosttest.WantUsage(t, err, "so nothing is pinned", "bulkhead add DIR")
 	w.Config(t, "[sever]\n")
 	_, err = install.Verify(w.Options())
-	admintest.WantUsage(t, err, "sever: is not a known key")
+	hosttest.WantUsage(t, err, "sever: is not a known key")
 	w.Config(t, "[[plugins]]\npath = \"${env:NONE}/x\"\n")
 	_, err = install.Verify(w.Options())
-	admintest.WantUsage(t, err, "plugins[0].path: the variable NONE is not set")
+	hosttest.WantUsage(t, err, "plugins[0].path: the variable NONE is not set")
 	// Only variables in paths must be set.
 	w.Plugin(t, "first", "")
 	w.Env["HERE"] = w.Path("plugins")
@@ -137,14 +138,14 @@ func TestRemoveRefuses(t *testing.T) {
 			admintest.CopyPlugin(t, w, "first", "copy")
 			w.Config(t, c.config)
 			_, err := install.Remove(w.Options(), c.which)
-			admintest.WantUsage(t, err, c.want)
+			hosttest.WantUsage(t, err, c.want)
 			if got := w.Read(t, "work/bulkhead.toml"); got != c.config {
 				t.Errorf("the config became %q", got)
 			}
 		})
 	}
 	_, err := install.Remove(admintest.New(t).Options(), "first")
-	admintest.WantUsage(t, err, "there is no ", "--config")
+	hosttest.WantUsage(t, err, "there is no ", "--config")
 }
 
 func removeAll(t *testing.T, w *admintest.Workspace, name string) {
