@@ -8,6 +8,7 @@
 //   - review: manifests and grants in words, and the differences between two versions
 //   - client: Bulkhead's entry in the configuration files of MCP clients
 //   - demo: builds the plugins of a checkout and shows them working
+//   - admintest: the temporary installation of the tests of this district
 //
 // Start with install.Propose and Proposal.Write, which are `bulkhead add`: the consent of the user is between the two.
 package admin

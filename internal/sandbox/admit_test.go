@@ -3,11 +3,11 @@
 package sandbox
 
 import (
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -48,7 +48,7 @@ func TestParametersAreBoundedBeforeDecoding(t *testing.T) {
 			t.Run(name+", "+grant, func(t *testing.T) {
 				request := []byte(`{"op":"` + c.op + `","params":` + c.params + `}`)
 				var got []byte
-				allocated := allocatedBy(func() { got = box.Operate(begin(t, &notes{}), request) })
+				allocated := testenv.AllocatedBy(func() { got = box.Operate(begin(t, &notes{}), request) })
 				if why := failure(t, got); len(why) > 1000 {
 					t.Errorf("an error of %d bytes", len(why))
 				}
@@ -58,15 +58,6 @@ func TestParametersAreBoundedBeforeDecoding(t *testing.T) {
 			})
 		}
 	}
-}
-
-// allocatedBy returns the number of bytes that f allocates, including freed ones.
-func allocatedBy(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
 }
 
 // The limits of admit are higher than the limits of the operations, so the largest requests are admitted.

@@ -48,8 +48,9 @@ type Proposal struct {
 // plugin.toml into the table. Propose refuses a plugin that the host could not serve: an invalid manifest or config, a
 // module that is missing or does not match the manifest, and a duplicate plugin, name or tool. o names the config.
 func Propose(o discovery.Options, a Addition) (*Proposal, error) {
-	o.Manifests = &manifest.Cache{}
-	m, err := loadReviewed(o, a)
+	manifests := &manifest.Cache{}
+	o = discovery.WithManifests(o, manifests)
+	m, err := loadReviewed(o, manifests, a)
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +97,12 @@ func (p *Proposal) addAudit(o discovery.Options, c *config.Config, a Addition) (
 }
 
 // loadReviewed loads the plugin and checks its manifest, its module and the choices of the admin.
-func loadReviewed(o discovery.Options, a Addition) (*manifest.Manifest, error) {
+func loadReviewed(o discovery.Options, manifests *manifest.Cache, a Addition) (*manifest.Manifest, error) {
 	dir, err := discovery.Absolute(o, a.Dir)
 	if err != nil {
 		return nil, err
 	}
-	m, problems := o.Manifests.Load(dir)
+	m, problems := manifests.Load(dir)
 	if problems.Err() == nil {
 		problems = append(problems, m.Check()...)
 	}

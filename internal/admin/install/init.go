@@ -110,7 +110,7 @@ type Preparation struct {
 
 // ProposeSetup prepares a project for plugins, without changing anything. It refuses a config that the user does not trust.
 func ProposeSetup(o discovery.Options, wanted Preparation) (*Setup, error) {
-	o.Manifests = &manifest.Cache{}
+	o = discovery.WithManifests(o, &manifest.Cache{})
 	places, err := discovery.FindPlaces(o)
 	if err != nil {
 		return nil, err

@@ -2,25 +2,16 @@ package catalog
 
 import (
 	"encoding/json"
-	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 // manyObjects returns a JSON array of about size bytes with three bytes per item.
 func manyObjects(size int) string { return "[" + strings.Repeat("{},", size/3) + "{}]" }
-
-// allocatedBy returns the number of bytes that f allocates, including freed ones.
-func allocatedBy(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 func checkedTool() *Tool {
 	object := json.RawMessage(`{"type":"object"}`)
@@ -30,7 +21,7 @@ func checkedTool() *Tool {
 func TestArgumentsAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 	arguments := json.RawMessage(`{"a":` + manyObjects(4<<20) + `}`)
 	var err error
-	allocated := allocatedBy(func() { err = checkedTool().CheckArguments(arguments, config.DefaultLimits()) })
+	allocated := testenv.AllocatedBy(func() { err = checkedTool().CheckArguments(arguments, config.DefaultLimits()) })
 	if err == nil || !strings.HasSuffix(err.Error(), ": contains more than 655360 values") {
 		t.Errorf("got %v", err)
 	}

@@ -24,7 +24,6 @@ type Options struct {
 	AllTools     bool              // a plugin that is served alone also offers the tools that it hides in that case
 	Env          map[string]string // values of variables, which are granted to the plugins that request them
 	Development  *Development      // serves only this plugin, while it is built again and again; nil: none
-	Manifests    *manifest.Cache   // manifests that are not parsed again; nil: none
 	Private      []string          // further files that no plugin may access, such as one that contains a secret; absolute
 
 	Version string       // version of the host that clients see; if empty, "0.0.0"
@@ -32,6 +31,14 @@ type Options struct {
 
 	// System is the environment of the process; its zero value is the real one.
 	System System
+
+	manifests *manifest.Cache // nil: each manifest is parsed again
+}
+
+// WithManifests returns o with a cache of manifests, so that several calls for the same command parse each manifest once.
+func WithManifests(o Options, c *manifest.Cache) Options {
+	o.manifests = c
+	return o
 }
 
 // System contains what the host reads from its environment.

@@ -3,12 +3,12 @@ package dispatch
 import (
 	"bytes"
 	"errors"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
@@ -34,7 +34,7 @@ func TestDecodingOfOperationsIsBounded(t *testing.T) {
 		wire.OpGitOpen:  `{"url":"https://x.example","method":"PUT","header":{` + strings.TrimSuffix(strings.Repeat(`"a":"",`, size/7), ",") + `}}`,
 	} {
 		var reply wire.Reply
-		allocated := allocatedBy(func() { reply = ask(t.Context(), wire.Ask{Op: op, Params: []byte(params)}) })
+		allocated := testenv.AllocatedBy(func() { reply = ask(t.Context(), wire.Ask{Op: op, Params: []byte(params)}) })
 		if reply.Error == nil {
 			t.Errorf("%s: %d bytes of parameters are accepted", op, len(params))
 		}
@@ -55,15 +55,6 @@ func TestWarningOfGitUserIsNotRepeated(t *testing.T) {
 	if got := strings.Count(text.String(), "\n"); got != 3 {
 		t.Errorf("got %d lines:\n%s", got, text.String())
 	}
-}
-
-// allocatedBy returns the number of bytes that f allocates, including bytes that are freed again.
-func allocatedBy(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
 }
 
 // The user's ignore file may be private: a compromised worker of a plugin without repositories must not get it.

@@ -2,13 +2,13 @@ package meter_test
 
 import (
 	"errors"
-	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter/wasm"
 )
@@ -84,7 +84,7 @@ func TestRewriteRefusesCostlyModules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			module := c.h.Bytes()
 			limit := (*wasm.LimitError)(nil)
-			taken := allocated(func() {
+			taken := testenv.AllocatedBy(func() {
 				if _, err := meter.Rewrite(module, meter.Config{}); !errors.As(err, &limit) || limit.What != c.what {
 					t.Errorf("error %v, want a LimitError of %s", err, c.what)
 				}
@@ -116,7 +116,7 @@ func TestNameSectionIsBounded(t *testing.T) {
 			bare := one(tVoid, nil, code(0x0b))
 			want := rewrite(t, bare.Bytes()).Module
 			var got []byte
-			taken := allocated(func() { got = rewrite(t, module).Module })
+			taken := testenv.AllocatedBy(func() { got = rewrite(t, module).Module })
 			if string(got) != string(want) {
 				t.Errorf("%d bytes, want the %d of a module without names", len(got), len(want))
 			}
@@ -125,15 +125,6 @@ func TestNameSectionIsBounded(t *testing.T) {
 			}
 		})
 	}
-}
-
-// allocated returns the number of bytes that f allocates, including bytes that are freed again.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
 }
 
 // A leaf function may charge fuel without checking it. The cost of a leaf that a call_indirect does not account for must be bounded.

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/schema"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
@@ -152,22 +152,13 @@ func checkOutput(result string, l wire.Limits) string {
 // manyObjects returns a JSON array of about size bytes with three bytes per item.
 func manyObjects(size int) string { return "[" + strings.Repeat("{},", size/3) + "{}]" }
 
-// allocatedBy returns the number of bytes that f allocates, including freed ones.
-func allocatedBy(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 func TestStructuredContentIsBoundedBeforeItIsDecoded(t *testing.T) {
 	limits := defaults()
 	limits.Output = 64 << 20
 	v := newResponses(wire.Setup{Limits: limits, Schemas: []json.RawMessage{[]byte(`{"type":"object"}`)}})
 	result := []byte(`{"result":{"content":[],"structuredContent":{"a":` + manyObjects(12<<20) + `}}}`)
 	why := ""
-	allocated := allocatedBy(func() {
+	allocated := testenv.AllocatedBy(func() {
 		_, err := parsed(t, v, call.Request{Method: abi.MethodToolsCall, Output: 1}, engine.Held{Result: call.Result{Body: result}})
 		why = strings.TrimPrefix(fmt.Sprint(err), `plugin "" `)
 	})
@@ -190,7 +181,7 @@ func TestValidationMemoryIsProportionalToLimits(t *testing.T) {
 		}
 		result := `{"content":[],"structuredContent":{"a":[` + strings.Repeat(item+",", n) + item + `]}}`
 		why := ""
-		allocated := allocatedBy(func() { why = checkOutput(result, limits) })
+		allocated := testenv.AllocatedBy(func() { why = checkOutput(result, limits) })
 		if why != "" {
 			t.Errorf("an array of %s is refused: %s", item, why)
 		}
@@ -203,7 +194,7 @@ func TestValidationMemoryIsProportionalToLimits(t *testing.T) {
 func TestWithFaultsDoesNotDecodeContent(t *testing.T) {
 	result := json.RawMessage(`{"isError":true,"content":` + manyObjects(4<<20) + `}`)
 	var got json.RawMessage
-	allocated := allocatedBy(func() { got = withFaults(result, []error{errors.New("no space left")}) })
+	allocated := testenv.AllocatedBy(func() { got = withFaults(result, []error{errors.New("no space left")}) })
 	if !strings.HasSuffix(string(got), `{},{"text":"bulkhead: no space left","type":"text"}],"isError":true}`) {
 		t.Errorf("the result ends in %s", got[len(got)-100:])
 	}
