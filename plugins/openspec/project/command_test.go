@@ -83,7 +83,7 @@ func readTree(t testing.TB, root string) map[string]string {
 	return tree
 }
 
-// run executes a command of the openspec CLI with the methods of this package, and returns the result as JSON.
+// run executes a command of the openspec CLI with the functions of the tools, and returns the result as JSON.
 func run(t testing.TB, p *project.Project, command string) string {
 	t.Helper()
 	return runWords(t, p, strings.Split(strings.TrimPrefix(command, "openspec "), " "))
