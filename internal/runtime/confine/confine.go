@@ -42,7 +42,8 @@
 //
 // Landlock, no_new_privs, capabilities and parent_death belong to threads. A new thread inherits them from its creator,
 // except parent_death. Apply sets them on every thread that exists: with syscall.AllThreadsSyscall, and in a program linked
-// with cgo, where that function fails, with a signal handler in C.
+// with cgo, where that function fails, with a signal handler. That is assembly code: C code in this package would make go link
+// each program with the C linker, which takes longer.
 //
 // # Memory
 //
