@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -43,9 +44,7 @@ func tree(t *testing.T) string {
 		"large.md": "L\n" + strings.Repeat("x", abi.MaxScanInput), "larger.md": strings.Repeat("x", 5<<20+1), "z/denied.md": "x",
 	} {
 		file := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, file, content)
 	}
 	if err := errors.Join(os.Symlink("a.md", filepath.Join(dir, "link.md")), os.Symlink("none", filepath.Join(dir, "z/dangling.md"))); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -30,9 +31,7 @@ func tree(t *testing.T) string {
 	}
 	put := func(name, content string) {
 		file := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, file, content)
 	}
 	for i := range 20 {
 		put(fmt.Sprintf("many/%02d.md", i), strings.Repeat("x", i*37))

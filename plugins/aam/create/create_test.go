@@ -2,8 +2,6 @@ package create_test
 
 import (
 	"cmp"
-	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +9,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/create"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
@@ -27,9 +26,7 @@ func project(t *testing.T, names ...string) string {
 	dir := filepath.Join(t.TempDir(), "My Project")
 	for _, name := range names {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("x"), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, path, "x")
 	}
 	return dir
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
@@ -35,9 +36,7 @@ func newWorld(t *testing.T, contents map[string]string) world {
 	}
 	for name, text := range contents {
 		path := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, path, text)
 	}
 	return w
 }
@@ -72,22 +71,7 @@ func (w world) make(t *testing.T, p *deploy.Plan) {
 // read returns the content of all files in the home directory and the project. The keys are relative paths.
 func (w world) read(t *testing.T) map[string]string {
 	t.Helper()
-	found := map[string]string{}
-	for _, dir := range []string{w.home, w.project} {
-		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			data, err := os.ReadFile(path)
-			name, _ := filepath.Rel(w.root, path)
-			found[filepath.ToSlash(name)] = string(data)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return found
+	return testenv.ReadFiles(t, w.root, w.home, w.project)
 }
 
 var packed = map[string]string{
@@ -166,9 +150,7 @@ func TestPlatforms(t *testing.T) {
 			w := newWorld(t, packed)
 			for name, text := range ours {
 				path := filepath.Join(w.root, name)
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-					t.Fatal(err)
-				}
+				testenv.WriteFile(t, path, text)
 			}
 			for range 2 { // the second deployment must change nothing
 				p := w.plan()

@@ -1,15 +1,14 @@
 package doctor_test
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/doctor"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
@@ -28,9 +27,7 @@ func run(t *testing.T, contents map[string]string) doctor.Report {
 	for name, text := range contents {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		text = strings.ReplaceAll(text, "ROOT", root)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, path, text)
 	}
 	home := filepath.Join(root, "home")
 	if _, without := contents["no home"]; without {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
@@ -100,12 +101,7 @@ func TestLoad(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			project := t.TempDir()
 			path := lockfile.Path(project)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(test.text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testenv.WriteFile(t, path, test.text)
 			lock, err := lockfile.Load(files.Disk{}, project)
 			if test.want != "" {
 				if failure := fault.From(err); failure == nil || failure.Code != fault.Internal || failure.Hint == "" || !strings.Contains(failure.Message, test.want) {

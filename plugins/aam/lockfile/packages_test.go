@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
@@ -45,9 +46,7 @@ func TestLoadPackagesEqualsLoad(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(test.text), 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.WriteFile(t, path, test.text)
 			want, wantErr := lockfile.Load(files.Disk{}, project)
 			got, err := lockfile.LoadPackages(files.Disk{}, project)
 			if wantErr != nil {

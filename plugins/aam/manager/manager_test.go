@@ -2,7 +2,6 @@ package manager_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
@@ -38,9 +38,7 @@ func TestSecretFilesAreNotOpened(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
 		path := filepath.Join(root, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, path, text)
 	}
 	for _, name := range []string{"home/.aam/credentials.yaml", "home/.env", "project/.env", "project/.env.local", "project/.aam/credentials.yaml"} {
 		write(name, "token: s3cr3t")
@@ -232,9 +230,7 @@ func published(t *testing.T) (string, *manager.Manager) {
 		"project/.aam/config.yaml": "", "project/prompts/p.md": "x", "home/.codex/auth": "x",
 	} {
 		path := filepath.Join(root, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, path, text)
 	}
 	m := &manager.Manager{
 		Files: files.Disk{}, Project: filepath.Join(root, "first"), Home: filepath.Join(root, "home"), Now: time.Unix(0, 0), Limits: archive.DefaultLimits(),

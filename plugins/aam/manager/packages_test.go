@@ -1,7 +1,6 @@
 package manager_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manager"
 )
@@ -28,9 +28,7 @@ func shelf(t *testing.T, packages ...string) (string, *manager.Manager) {
 		text := fmt.Sprintf("name: '%s'\nversion: %s\ndescription: The package %s\nauthor: Jane\nkeywords: [shelf]\ndependencies: {%s}\nartifacts: {skills: [{name: s%d, path: s, description: d}]}\n", spec[:at], spec[at+1:], spec, needs, i)
 		for name, text := range map[string]string{"aam.yaml": text, "s/SKILL.md": spec} {
 			path := filepath.Join(m.Project, filepath.FromSlash(name))
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.WriteFile(t, path, text)
 		}
 		if _, err := m.Publish(nil, "latest"); err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
@@ -113,12 +114,7 @@ func TestSearchReadsOnlyBeginningOfArchive(t *testing.T) {
 		"aam.yaml": []byte("name: large\nversion: 1.0.0\ndescription: d\nartifacts: {skills: [{name: s, path: a, description: d}]}\n"), "a/SKILL.md": []byte("x"), "a/noise": noise,
 	} {
 		path := filepath.Join(source, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, path, string(data))
 	}
 	project := m.Project
 	m.Project = source

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
@@ -20,12 +21,7 @@ func TestAllCountsLeavesOutWhatLoadMustRead(t *testing.T) {
 	put := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, path, text)
 	}
 	link := func(target, name string) {
 		t.Helper()

@@ -1,7 +1,6 @@
 package registry_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
@@ -29,12 +29,7 @@ func open(root string) registry.Registry {
 func put(t testing.TB, root, name, text string) {
 	t.Helper()
 	path := filepath.Join(root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.WriteFile(t, path, text)
 }
 
 func TestIndex(t *testing.T) {
@@ -262,9 +257,7 @@ func TestAuthorIsThatOfMetadata(t *testing.T) {
 	} {
 		root := t.TempDir()
 		path := filepath.Join(root, "packages", "pkg", "metadata.yaml")
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, path, text)
 		for _, r := range []registry.Registry{{Files: files.Disk{}, Name: "r", Root: root}, registry.Registry{Files: files.Disk{}, Name: "r", Root: root}.Reading()} {
 			m, wantErr := r.Metadata("pkg")
 			got, err := r.Author("pkg")

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/tools"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -43,12 +43,7 @@ func (w benchWorld) enter(folder string) {
 func (w benchWorld) write(name, text string) {
 	w.b.Helper()
 	path := filepath.Join(w.root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.b.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		w.b.Fatal(err)
-	}
+	testenv.WriteFile(w.b, path, text)
 }
 
 // call calls a tool, which must succeed, and returns the text of the result.

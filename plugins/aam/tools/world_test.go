@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/tools"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
@@ -93,9 +94,7 @@ func (w *world) enter(name string) {
 func (w *world) write(name, text string) {
 	w.t.Helper()
 	path := w.path(name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.WriteFile(w.t, path, text)
 }
 
 func (w *world) mkdir(name string) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
@@ -21,18 +21,6 @@ import (
 
 // parsed excludes the field Manifest from comparisons, because the other fields cover its content.
 var parsed = cmpopts.IgnoreTypes(&manifest.Manifest{})
-
-func layOut(t *testing.T, contents map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range contents {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 func report(t *testing.T, path string) validate.Report {
 	t.Helper()
@@ -73,7 +61,7 @@ func TestPackage(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := report(t, layOut(t, test.files))
+			got := report(t, testenv.Tree(t, test.files))
 			for i, text := range test.want.Errors {
 				if begin, ok := strings.CutSuffix(text, "…"); ok && i < len(got.Errors) && strings.HasPrefix(got.Errors[i], begin) {
 					got.Errors[i] = text
@@ -87,7 +75,7 @@ func TestPackage(t *testing.T) {
 }
 
 func TestPaths(t *testing.T) {
-	dir := layOut(t, map[string]string{"aam.yaml": minimal, "skills/s1/SKILL.md": ""})
+	dir := testenv.Tree(t, map[string]string{"aam.yaml": minimal, "skills/s1/SKILL.md": ""})
 	if got := report(t, filepath.Join(dir, "aam.yaml")); !got.Valid {
 		t.Errorf("a file of the package: got %+v", got)
 	}
@@ -134,7 +122,7 @@ func TestRecordedCases(t *testing.T) {
 			if c.Manifest != nil {
 				contents["aam.yaml"] = *c.Manifest
 			}
-			got := report(t, layOut(t, contents))
+			got := report(t, testenv.Tree(t, contents))
 			var want validate.Report
 			if err := json.Unmarshal(c.Report, &want); err != nil {
 				t.Fatal(err)

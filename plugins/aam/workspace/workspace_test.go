@@ -64,9 +64,7 @@ func (w world) copy(t *testing.T) world {
 func (w world) write(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join(w.root, filepath.FromSlash(name))
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.WriteFile(t, path, text)
 }
 
 func (w world) open(s files.System) *workspace.Workspace {
@@ -76,22 +74,7 @@ func (w world) open(s files.System) *workspace.Workspace {
 // read returns the content of all files in the project and in the home directory.
 func (w world) read(t *testing.T) map[string]string {
 	t.Helper()
-	found := map[string]string{}
-	for _, dir := range []string{w.project, w.home} {
-		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			data, err := os.ReadFile(path)
-			name, _ := filepath.Rel(w.root, path)
-			found[filepath.ToSlash(name)] = string(data)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return found
+	return testenv.ReadFiles(t, w.root, w.project, w.home)
 }
 
 // artifact is the type and name of an artifact.
@@ -117,9 +100,7 @@ func (w world) pack(t *testing.T, name, version, dependencies string, artifacts 
 	dir := t.TempDir()
 	for name, text := range contents {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, path, text)
 	}
 	m, err := manifest.Load(files.Disk{}, dir)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
@@ -41,7 +42,7 @@ func TestApplyRefusesInvalidChanges(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			base := tree(t, test.files)
+			base := testenv.Tree(t, test.files)
 			before := look(t, base)
 			test.change.Root, test.change.Path = filepath.Join(base, test.root), filepath.Join(base, test.path)
 			good := transaction.Change{Root: base, Path: filepath.Join(base, "good/f"), After: []byte("good")}
@@ -62,7 +63,7 @@ func TestApplyRefusesInvalidChanges(t *testing.T) {
 }
 
 func TestApplyRefusesDuplicatePath(t *testing.T) {
-	base := tree(t, map[string]string{"r/f": "old", "r/l": "-> f"})
+	base := testenv.Tree(t, map[string]string{"r/f": "old", "r/l": "-> f"})
 	root := filepath.Join(base, "r")
 	a := apply.New(filesystem.OS{}, filepath.Join(base, "journal"))
 	change := func(name, after string) transaction.Change {
@@ -75,7 +76,7 @@ func TestApplyRefusesDuplicatePath(t *testing.T) {
 }
 
 func TestApplyResolvesAndCreatesDirectories(t *testing.T) {
-	base := tree(t, map[string]string{
+	base := testenv.Tree(t, map[string]string{
 		"dotfiles/codex/real/": "", "dotfiles/codex/inner": "-> real", ".codex": "-> dotfiles/codex",
 		".agentpack": "-> dotfiles/agentpack", // a dangling symbolic link
 	})
@@ -111,7 +112,7 @@ func (d deniedFS) Create(path string, mode fs.FileMode) (filesystem.File, error)
 }
 
 func TestApplyReportsPermissionErrorAsFault(t *testing.T) {
-	base := tree(t, map[string]string{"r/": ""})
+	base := testenv.Tree(t, map[string]string{"r/": ""})
 	root := filepath.Join(base, "r")
 	a := apply.New(deniedFS{dir: root}, filepath.Join(base, "journal"))
 	err := a.Apply([]transaction.Change{{Root: root, Path: filepath.Join(root, "f"), After: []byte("x")}})
@@ -127,7 +128,7 @@ func TestApplyReportsPermissionErrorAsFault(t *testing.T) {
 // old or all are new.
 func TestSymbolicLinksAfterKillAtAnyOperation(t *testing.T) {
 	faultfs.Each(filesystem.OS{}, faultfs.KillAfter, func(f *faultfs.FS) {
-		root := tree(t, map[string]string{
+		root := testenv.Tree(t, map[string]string{
 			"real/changed.md": "old", "changed.md": "-> real/changed.md", "real/kept.md": "kept", "removed.md": "-> real/kept.md",
 		})
 		before := look(t, root)

@@ -1,7 +1,6 @@
 package apply_test
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -21,34 +20,6 @@ import (
 func TestMain(m *testing.M) {
 	testenv.UseMemory()
 	os.Exit(m.Run())
-}
-
-// tree creates files in a new directory and returns the path of the directory. The argument maps paths to contents. A
-// path with a trailing slash creates a directory; content that begins with "-> " creates a symbolic link to the target
-// after the arrow.
-func tree(t testing.TB, files map[string]string) string {
-	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range files {
-		path := filepath.Join(root, name)
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		target, isLink := strings.CutPrefix(content, "-> ")
-		switch {
-		case strings.HasSuffix(name, "/"):
-			err = errors.Join(err, os.MkdirAll(path, 0o755))
-		case isLink:
-			err = errors.Join(err, os.Symlink(target, path))
-		default:
-			err = errors.Join(err, os.WriteFile(path, []byte(content), 0o644))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
 }
 
 // look returns the content and mode of each file below the directory root. The keys are paths.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/diff"
 )
 
@@ -141,12 +142,7 @@ func TestUnifiedAgreesWithGit(t *testing.T) {
 
 func writeFile(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.WriteFile(t, path, content)
 }
 
 // requireExact fails the test unless each hunk of the diff in text applies at exactly the line that the hunk states. It

@@ -10,41 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// layOut creates files in a new directory and returns the path of the directory. The argument maps paths to contents. A
-// path with a trailing slash creates a directory; content that begins with "-> " creates a symbolic link to the target
-// after the arrow.
-func layOut(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, content := range files {
-		at := filepath.Join(root, path)
-		err := os.MkdirAll(filepath.Dir(at), 0o755)
-		target, link := strings.CutPrefix(content, "-> ")
-		switch {
-		case strings.HasSuffix(path, "/"):
-			err = errors.Join(err, os.MkdirAll(at, 0o755))
-		case link:
-			err = errors.Join(err, os.Symlink(target, at))
-		default:
-			err = errors.Join(err, os.WriteFile(at, []byte(content), 0o644))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
-
 func TestRead(t *testing.T) {
-	root := layOut(t, map[string]string{"a": "12345", "empty": "", "link": "-> a", "folder/x": ""})
+	root := testenv.Tree(t, map[string]string{"a": "12345", "empty": "", "link": "-> a", "folder/x": ""})
 	for path, want := range map[string]string{"a": "12345", "empty": "", "link": "12345"} {
 		if got, err := disk.Read(filepath.Join(root, path), 5); err != nil || string(got) != want {
 			t.Errorf("%s: got %q, %v", path, got, err)
@@ -64,7 +37,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestSumFile(t *testing.T) {
-	root := layOut(t, map[string]string{"a": "a", "folder/x": ""})
+	root := testenv.Tree(t, map[string]string{"a": "a", "folder/x": ""})
 	const want = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 	if got, err := disk.SumFile(filepath.Join(root, "a")); got != want || err != nil {
 		t.Errorf("got %s, %v", got, err)
@@ -79,7 +52,7 @@ func TestSumFile(t *testing.T) {
 
 func TestListFiles(t *testing.T) {
 	// ListFiles omits directories with this name only below its root, not in the path of the root.
-	root := filepath.Join(layOut(t, map[string]string{
+	root := filepath.Join(testenv.Tree(t, map[string]string{
 		".agentpack/tree/b.txt":           "",
 		".agentpack/tree/a/deep.md":       "",
 		".agentpack/tree/a/.git/config":   "",
@@ -109,7 +82,7 @@ func TestListFiles(t *testing.T) {
 }
 
 func TestRequireInside(t *testing.T) {
-	base := layOut(t, map[string]string{
+	base := testenv.Tree(t, map[string]string{
 		"root/file": "", "root/in": "-> file", "root/sub/x": "", "root/back": "-> sub", "root/out": "-> ../elsewhere",
 		"root/up": "-> ..", "root/loop": "-> loop", "root/dangling": "-> nothing", "root/away": "-> ../nothing",
 		"root/abs": "-> /etc", "root/round": "-> ../root/sub", "elsewhere/y": "", "alias": "-> root", "rootless/z": "",
@@ -153,7 +126,7 @@ func TestRequireInside(t *testing.T) {
 
 // TestBoundCachesNoVerdicts checks that the result of a Bound for a path does not depend on the paths before.
 func TestBoundCachesNoVerdicts(t *testing.T) {
-	root := layOut(t, map[string]string{"sub/x": "", "back": "-> sub", "out": "-> ..", "sub/up": "-> ../.."})
+	root := testenv.Tree(t, map[string]string{"sub/x": "", "back": "-> sub", "out": "-> ..", "sub/up": "-> ../.."})
 	bound, err := disk.NewBound(root)
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +141,7 @@ func TestBoundCachesNoVerdicts(t *testing.T) {
 }
 
 func TestStat(t *testing.T) {
-	root := layOut(t, map[string]string{"a": "", "b/": "", "to": "-> b", "nowhere": "-> x"})
+	root := testenv.Tree(t, map[string]string{"a": "", "b/": "", "to": "-> b", "nowhere": "-> x"})
 	for path, want := range map[string]disk.Kind{"a": disk.File, "b": disk.Directory, "to": disk.Directory, "nowhere": disk.Absent, "c": disk.Absent, "a/b": disk.Absent} {
 		if got, err := disk.Stat(filepath.Join(root, path)); got != want || err != nil {
 			t.Errorf("%s: got %d, %v", path, got, err)
@@ -186,7 +159,7 @@ func FuzzRequireInside(f *testing.F) {
 		if strings.ContainsRune(path, 0) || len(path) > 100 {
 			return
 		}
-		base := layOut(t, map[string]string{"root/sub/": "", "root/out": "-> ../elsewhere", "root/back": "-> sub", "root/up": "-> ..", "elsewhere/": ""})
+		base := testenv.Tree(t, map[string]string{"root/sub/": "", "root/out": "-> ../elsewhere", "root/back": "-> sub", "root/up": "-> ..", "elsewhere/": ""})
 		root := filepath.Join(base, "root")
 		at := root + string(filepath.Separator) + path
 		if disk.RequireInside(root, filepath.Clean(at)) != nil || os.MkdirAll(filepath.Clean(at), 0o755) != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
@@ -18,7 +19,7 @@ import (
 // deployed creates a directory with files of every kind, and returns its path.
 func deployed(t *testing.T) string {
 	t.Helper()
-	root := filepath.Join(layOut(t, map[string]string{
+	root := filepath.Join(testenv.Tree(t, map[string]string{
 		"root/a.md":           "a",
 		"root/s/SKILL.md":     "skill",
 		"root/s/ref/n.md":     "n",
@@ -41,7 +42,7 @@ func deployed(t *testing.T) string {
 
 func TestSumsAnswerLikeTheDisk(t *testing.T) {
 	root := deployed(t)
-	foreign := filepath.Join(layOut(t, map[string]string{"root/ä.md": "ä", "root/a.md": "a"}), "root")
+	foreign := filepath.Join(testenv.Tree(t, map[string]string{"root/ä.md": "ä", "root/a.md": "a"}), "root")
 	sums := &disk.Sums{}
 	for _, dir := range []string{root, foreign, filepath.Join(root, "none"), filepath.Join(root, "a.md"), filepath.Join(root, "dangling.md")} {
 		sums.Scan(dir, 10, 10)
@@ -120,7 +121,7 @@ func TestScanGivesUpInLargeDirectories(t *testing.T) {
 	for i := range 1100 {
 		files[fmt.Sprintf("root/%04d.md", i)] = "x"
 	}
-	root := filepath.Join(layOut(t, files), "root")
+	root := filepath.Join(testenv.Tree(t, files), "root")
 	sums := &disk.Sums{}
 	sums.Scan(root, 1, 1)
 	if !sums.IsPlain(root+"/0000.md") || sums.IsPlain(root+"/1099.md") || sums.IsPlain(root+"/none") {
@@ -132,7 +133,7 @@ func TestScanGivesUpInLargeDirectories(t *testing.T) {
 }
 
 func TestChildrenAreThoseReadCompletely(t *testing.T) {
-	dir := layOut(t, map[string]string{
+	dir := testenv.Tree(t, map[string]string{
 		"file.md": "f", "dir/b.md": "b", "dir/a/c.md": "c", "dir/.git/x": "x", "dir/link.md": "-> b.md", "dir/empty.md": "", "linked": "-> dir",
 		"large/a.md": strings.Repeat("x", 60), "large/b.md": strings.Repeat("x", 60), "unwanted/u.md": "u",
 		"deep/" + strings.Repeat("d/", 40) + "x.md": "x", ".git/config": "x",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
@@ -19,12 +20,7 @@ func ready(t *testing.T, kind config.Type, files map[string]string) (*module.Rea
 	repo := t.TempDir()
 	for path, content := range files {
 		at := filepath.Join(repo, "m", path)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, at, content)
 	}
 	composer := module.Composer{Sources: module.Sources{Repo: repo}}
 	return composer.Ready(config.Module{ID: "x:m", Type: kind, Local: &config.Local{Path: "m"}})

@@ -2,7 +2,6 @@ package module_test
 
 import (
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 )
@@ -29,12 +29,7 @@ func layers(t *testing.T, files map[string]string) module.Layers {
 	repo := t.TempDir()
 	for path, content := range files {
 		at := filepath.Join(repo, path)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, at, content)
 	}
 	return module.NewLayers(repo, "m1", "p1")
 }

@@ -2,13 +2,13 @@ package module_test
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
@@ -28,31 +28,8 @@ func (c *checkout) Checkout(_ string, _ config.Git, locked *config.LockedGit) (s
 	return c.dir, nil
 }
 
-// layOut creates files in a new directory. The argument maps paths to contents; content that begins with "-> " creates
-// a symbolic link to the target after the arrow.
-func layOut(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, content := range files {
-		at := filepath.Join(root, path)
-		err := os.MkdirAll(filepath.Dir(at), 0o755)
-		if target, link := strings.CutPrefix(content, "-> "); link {
-			err = errors.Join(err, os.Symlink(target, at))
-		} else {
-			err = errors.Join(err, os.WriteFile(at, []byte(content), 0o644))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
-
 func TestSourcesRead(t *testing.T) {
-	root := layOut(t, map[string]string{
+	root := testenv.Tree(t, map[string]string{
 		"repo/m/a.md": "a", "repo/m/in.md": "-> a.md", "repo/one.md": "one", "secret": "s",
 		"repo/bad/out.md": "-> ../../secret", "repo/away": "-> ../git", "repo/p.md": "-> ../secret", "repo/alias": "-> m", "repo/link.md": "-> one.md",
 		"git/top.md": "top", "git/sub/a.md": "a", "git/sub/up.md": "-> ../top.md", "git/bad/out.md": "-> ../../secret", "git/away": "-> ..",
@@ -112,7 +89,7 @@ func TestSourcesRead(t *testing.T) {
 }
 
 func TestSourcesUseLockfile(t *testing.T) {
-	root := layOut(t, map[string]string{"s/a.md": "a"})
+	root := testenv.Tree(t, map[string]string{"s/a.md": "a"})
 	from := &checkout{dir: root}
 	lock := config.ParseLock([]byte(`{"version":1,"modules":[{"id":"m","resolved_source":{"git":{"url":"u2","commit":"c","subdir":"s"}}}]}`))
 	wanted := config.Module{ID: "m", Git: &config.Git{URL: "u", Subdir: "elsewhere"}}

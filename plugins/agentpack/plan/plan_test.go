@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
@@ -28,12 +29,7 @@ func TestCompute(t *testing.T) {
 	}
 	for path, content := range map[string]string{"r/same": "wanted", "r/mine": "old", "r/theirs": "old", "r/gone": "old", "elsewhere": "old"} {
 		at := filepath.Join(base, path)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, at, content)
 	}
 	managed := []output.Key{{Target: "t", Path: filepath.Join(base, "elsewhere")}, key("gone"), key("mine"), key("not there")}
 	got, err := plan.Compute(b.State(), managed, nil)

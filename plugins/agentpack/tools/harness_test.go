@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/tools"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -157,9 +158,7 @@ func (w *world) path(path string) string { return filepath.Join(w.Base, filepath
 func (w *world) Write(path, content string) {
 	w.t.Helper()
 	at := w.path(path)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(content), 0o644)); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.WriteFile(w.t, at, content)
 }
 
 // Remove removes a file or directory below Base.

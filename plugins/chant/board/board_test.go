@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
@@ -40,12 +41,7 @@ func write(t *testing.T, root string, content files) {
 		if strings.HasPrefix(name, "archive/") {
 			path = filepath.Join(root, ".chant", name+".md")
 		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, path, text)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 func TestFind(t *testing.T) {
@@ -27,7 +29,7 @@ func TestFind(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			root := tree(t, test.files)
+			root := testenv.Tree(t, test.files)
 			dir, err := Find(filepath.Join(root, test.cwd), filepath.Join(root, test.project))
 			if test.want == "-" {
 				if !errors.Is(err, ErrNotInitialized) {
@@ -61,7 +63,7 @@ func TestFindRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			root := tree(t, test.files)
+			root := testenv.Tree(t, test.files)
 			if test.link != "" {
 				symlink(t, test.target, filepath.Join(root, test.link))
 			}
@@ -120,7 +122,7 @@ func TestContains(t *testing.T) {
 						}
 					}
 				}
-				root := tree(t, files)
+				root := testenv.Tree(t, files)
 				if chant == "a link" {
 					symlink(t, "real", filepath.Join(root, ".chant"))
 				}
@@ -138,7 +140,7 @@ func TestContains(t *testing.T) {
 }
 
 func TestReal(t *testing.T) {
-	root := tree(t, map[string]string{"real/specs/": ""})
+	root := testenv.Tree(t, map[string]string{"real/specs/": ""})
 	symlink(t, "real", filepath.Join(root, ".chant"))
 	if got, err := (Dir{Root: root}).Real(); err != nil || got != filepath.Join(root, "real") {
 		t.Errorf("got %s, %v", got, err)

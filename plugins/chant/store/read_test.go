@@ -10,13 +10,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestSpecs(t *testing.T) {
-	root := tree(t, map[string]string{
+	root := testenv.Tree(t, map[string]string{
 		".chant/specs/b.md": "", ".chant/specs/a.md": "", ".chant/specs/sub/c.md": "", ".chant/specs/notes.txt": "",
 		".chant/specs/a.md.tmp": "", ".chant/specs/.md": "", ".chant/specs/...md": "", ".chant/kept.md": "",
 		"outside.md": "", "dir/d.md": "",
@@ -56,7 +57,7 @@ func TestSpecs(t *testing.T) {
 
 func TestSpecsNamesDirectoriesThatAreTooDeep(t *testing.T) {
 	listed := strings.Repeat("d/", maxDepth-1)
-	root := tree(t, map[string]string{".chant/specs/" + listed + "a.md": "", ".chant/specs/" + listed + "d/b.md": ""})
+	root := testenv.Tree(t, map[string]string{".chant/specs/" + listed + "a.md": "", ".chant/specs/" + listed + "d/b.md": ""})
 	got := map[string]error{}
 	for file, err := range Specs(Dir{Root: root}, sizes) {
 		if err != nil {
@@ -77,7 +78,7 @@ type size struct{ bytes int }
 func (s *size) Fields(c *derive.Codec) { c.Int(&s.bytes) }
 
 func TestRead(t *testing.T) {
-	root := tree(t, map[string]string{"small": "hello", "empty": "", "full": strings.Repeat("x", 100), "dir/": ""})
+	root := testenv.Tree(t, map[string]string{"small": "hello", "empty": "", "full": strings.Repeat("x", 100), "dir/": ""})
 	for name, want := range map[string]string{"small": "hello", "empty": "", "full": strings.Repeat("x", 100)} {
 		if got, sum, err := Read(filepath.Join(root, name), 100); err != nil || got != want || sum != sumOf([]byte(want)) {
 			t.Errorf("%s: got %q, %v", name, got, err)
@@ -107,7 +108,7 @@ func TestReadRefusesHugeFile(t *testing.T) {
 }
 
 func TestArchived(t *testing.T) {
-	root := tree(t, map[string]string{
+	root := testenv.Tree(t, map[string]string{
 		".chant/archive/flat.md": "x", ".chant/archive/2026-01-27/grouped.md": "x",
 		".chant/archive/a/b/nested.md": "x", ".chant/archive/notes.txt": "x",
 		".chant/archive/a/interrupted.md": "", ".chant/archive/a/again.md": "", ".chant/archive/b/again.md": "x",

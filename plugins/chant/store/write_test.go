@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
@@ -34,8 +35,11 @@ func listing(t *testing.T, root string) []string {
 
 func TestReplace(t *testing.T) {
 	t.Run("content changes, mode does not", func(t *testing.T) {
-		root := tree(t, map[string]string{"a.md": "old"})
+		root := testenv.Tree(t, map[string]string{"a.md": "old"})
 		path := filepath.Join(root, "a.md")
+		if err := os.Chmod(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		if err := Replace(path, sumOf([]byte("old")), "new"); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +52,7 @@ func TestReplace(t *testing.T) {
 		}
 	})
 	t.Run("a full disk leaves the old content", func(t *testing.T) {
-		root := tree(t, map[string]string{"a.md": "old"})
+		root := testenv.Tree(t, map[string]string{"a.md": "old"})
 		path := filepath.Join(root, "a.md")
 		o := options
 		o.FS = &faultfs.FS{FS: filesystem.OS{}, Mode: faultfs.Full, At: 1}
@@ -62,7 +66,7 @@ func TestReplace(t *testing.T) {
 	})
 	for name, now := range map[string]string{"longer": "old and more", "shorter": "o", "equally long": "odd"} {
 		t.Run("a file changed to "+name+" content is not overwritten", func(t *testing.T) {
-			root := tree(t, map[string]string{"a.md": "old"})
+			root := testenv.Tree(t, map[string]string{"a.md": "old"})
 			path := filepath.Join(root, "a.md")
 			o := options
 			o.FS = &faultfs.FS{FS: filesystem.OS{}, Before: func(operation, _ string) {
@@ -82,7 +86,7 @@ func TestReplace(t *testing.T) {
 		})
 	}
 	t.Run("a removed file is not created again", func(t *testing.T) {
-		root := tree(t, map[string]string{"b.md": ""})
+		root := testenv.Tree(t, map[string]string{"b.md": ""})
 		if err := Replace(filepath.Join(root, "a.md"), 0, "new"); !errors.Is(err, ErrChanged) {
 			t.Errorf("got %v", err)
 		}
@@ -93,7 +97,7 @@ func TestReplace(t *testing.T) {
 }
 
 func TestCreate(t *testing.T) {
-	root := tree(t, map[string]string{"taken.md": "old"})
+	root := testenv.Tree(t, map[string]string{"taken.md": "old"})
 	if err := Create(filepath.Join(root, "new.md"), "text"); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +139,7 @@ func TestMove(t *testing.T) {
 	for ways, noLinks := range map[string]bool{"with hard links": false, "without hard links": true} {
 		for _, test := range tests {
 			t.Run(ways+"/"+test.name, func(t *testing.T) {
-				root := tree(t, test.files)
+				root := testenv.Tree(t, test.files)
 				fsys := &faultfs.FS{FS: filesystem.OS{}, NoLinks: noLinks}
 				err := move(filepath.Join(root, "a.md"), filepath.Join(root, "archive", "day", "a.md"), sumOf([]byte(test.before)), fsys)
 				if !errors.Is(err, test.want) {
@@ -152,7 +156,7 @@ func TestInterruptedMove(t *testing.T) {
 		for _, noLinks := range []bool{false, true} {
 			faultfs.Each(filesystem.OS{}, mode, func(f *faultfs.FS) {
 				f.NoLinks = noLinks
-				root := tree(t, map[string]string{"a.md": "x"})
+				root := testenv.Tree(t, map[string]string{"a.md": "x"})
 				from, to := filepath.Join(root, "a.md"), filepath.Join(root, "archive", "a.md")
 				_ = move(from, to, sumOf([]byte("x")), f)
 				if _, err := os.Lstat(from); err == nil {
@@ -183,7 +187,7 @@ func TestMoveWithConcurrentChange(t *testing.T) {
 		}})
 	}
 	t.Run("a concurrent change of the file is kept", func(t *testing.T) {
-		root := tree(t, map[string]string{"a.md": "x"})
+		root := testenv.Tree(t, map[string]string{"a.md": "x"})
 		err := moveDuring(root, func(from string) error {
 			// The test replaces the file as an editor does when it saves the file.
 			return errors.Join(os.Remove(from), os.WriteFile(from, []byte("theirs"), 0o600))
@@ -194,7 +198,7 @@ func TestMoveWithConcurrentChange(t *testing.T) {
 		checkTree(t, root, map[string]string{"a.md": "theirs"})
 	})
 	t.Run("a concurrent move that finishes first is a success", func(t *testing.T) {
-		root := tree(t, map[string]string{"a.md": "x"})
+		root := testenv.Tree(t, map[string]string{"a.md": "x"})
 		if err := moveDuring(root, os.Remove); err != nil {
 			t.Error(err)
 		}

@@ -1,7 +1,6 @@
 package tools_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/tools"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
@@ -37,19 +37,8 @@ func newHost(t *testing.T, files map[string]string) (*sdktest.Host, string) {
 // project.
 func layOut(t *testing.T, files map[string]string) string {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range files {
-		path := filepath.Join(root, ".chant", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	root := testenv.Tree(t, nil)
+	testenv.WriteFiles(t, filepath.Join(root, ".chant"), files)
 	t.Chdir(root)
 	t.Setenv("BULKHEAD_PROJECT", root)
 	return root

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
 )
@@ -43,12 +44,7 @@ func newProject(t *testing.T, content files) *workflow.Project {
 func put(t *testing.T, p *workflow.Project, name, text string) {
 	t.Helper()
 	path := filepath.Join(p.Dir.Root, ".chant", name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.WriteFile(t, path, text)
 }
 
 // get returns the content of a file; "" if the file does not exist.

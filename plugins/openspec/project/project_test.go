@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/address"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
@@ -31,9 +32,7 @@ func branch(t testing.TB) string {
 func write(t testing.TB, root, name, content string) {
 	t.Helper()
 	path := filepath.Join(root, store.DirName, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.WriteFile(t, path, content)
 }
 
 // code returns the code of a failure; "" if err is nil.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/sample"
@@ -63,12 +64,7 @@ func TestScansAndFilesGiveTheSameAnswers(t *testing.T) {
 		"changes/add-feature-0001/specs/x/y/z/deep.md": "x",
 	} {
 		path = filepath.Join(top, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, path, content)
 	}
 	for link, target := range map[string]string{
 		"specs/linked":                 "archive",

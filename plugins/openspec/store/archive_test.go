@@ -34,21 +34,8 @@ func TestMain(m *testing.M) {
 // the openspec directory; a path that ends in a slash creates a directory.
 func layOut(t testing.TB, files map[string]string) string {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range files {
-		path := filepath.Join(root, store.DirName, name)
-		if strings.HasSuffix(name, "/") {
-			err = os.MkdirAll(path, 0o755)
-		} else if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
-			err = os.WriteFile(path, []byte(content), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	root := testenv.Tree(t, nil)
+	testenv.WriteFiles(t, filepath.Join(root, store.DirName), files)
 	return root
 }
 
@@ -399,9 +386,7 @@ func TestChangesOfOtherProgramsAreKept(t *testing.T) {
 		t.Run("before an archive: "+name, func(t *testing.T) {
 			s := newScene(t, true)
 			full := filepath.Join(s.root, store.DirName, path)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte("theirs\n"), 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.WriteFile(t, full, "theirs\n")
 			before := tree(t, s.root)
 			if _, err := s.archive(unsynced{}); !errors.Is(err, store.ErrChanged) {
 				t.Errorf("got %v, want ErrChanged", err)
