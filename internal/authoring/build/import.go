@@ -123,7 +123,7 @@ func (b *builder) list(ctx context.Context, file string, p *importer.Plugin) (wa
 	w := b.start(subject{plugin: p.Name, kind: manifest.KindExtism, file: file, sum: p.SHA256}, &prepared, &compiling)
 	defer w.Close()
 	ask := func(method string) (json.RawMessage, error) {
-		response, err := w.Call(ctx, worker.Hooked{Request: call.Request{Method: method}})
+		response, err := w.Call(ctx, worker.Hooked{Request: &call.Request{Method: method}})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", method, err)
 		}

@@ -102,7 +102,7 @@ func (b *builder) describe(ctx context.Context, m subject, params []byte) (call.
 	w := b.start(m, &prepared, &compiling)
 	defer w.Close()
 	began := time.Now()
-	response, err := w.Call(ctx, worker.Hooked{Request: call.Request{Method: abi.MethodDescribe, Params: params}})
+	response, err := w.Call(ctx, worker.Hooked{Request: &call.Request{Method: abi.MethodDescribe, Params: params}})
 	took := durations{compile: time.Duration(compiling.Load()), start: time.Since(began) - time.Duration(prepared.Load())}
 	return response, took, err
 }

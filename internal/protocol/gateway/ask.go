@@ -165,7 +165,7 @@ func (c *clientRequest) inputRequired(ask *Ask) ([]byte, *abi.Error) {
 	i := &c.Interaction
 	if missing := i.Client.Missing(ask.Ask); missing != (interaction.Client{}) {
 		return nil, &abi.Error{
-			Code: codeMissingCapability, Message: fmt.Sprintf("%s needs a client that supports %s", what(c.Request), missing),
+			Code: codeMissingCapability, Message: fmt.Sprintf("%s needs a client that supports %s", what(&c.Request), missing),
 			Data: fmt.Appendf(nil, `{"requiredCapabilities":%s}`, missing.JSON()),
 		}
 	}

@@ -131,7 +131,8 @@ type runners struct {
 	end  <-chan struct{} // closed when idle runners have to end
 }
 
-const maxIdleRunners = 8
+// maxIdleRunners is the number of concurrent calls that a client is likely to make. Their stacks take up to 1 MiB.
+const maxIdleRunners = 64
 
 // start calls work in a goroutine.
 func (r *runners) start(work func()) {
@@ -200,7 +201,6 @@ func (g *Gateway) find(r call.Request) (queued Queued, err *abi.Error) {
 func (c *clientRequest) execute(ctx context.Context, queued Queued) ([]byte, *Ask, *abi.Error) {
 	g := c.session.g
 	result, err := c.invoke(ctx, queued)
-	name := what(c.Request)
 	var failure *Failure
 	var own *abi.Error
 	var ask *Ask
@@ -214,7 +214,7 @@ func (c *clientRequest) execute(ctx context.Context, queued Queued) ([]byte, *As
 			return c.encode(result), nil, nil
 		}
 		g.log.Warn("a result is invalid", "method", c.Method, "name", visible.Name(c.Name), "reason", why)
-		failure = c.failure(queued, FailureInvalidResult, "the result of "+name+" is invalid: "+why)
+		failure = c.failure(queued, FailureInvalidResult, "the result of "+what(&c.Request)+" is invalid: "+why)
 	case ctx.Err() != nil:
 		return nil, nil, shuttingDown() // not sent if the client cancelled the call
 	case errors.As(err, &ask) && ask != nil && interaction.Supports(c.Method):
@@ -224,7 +224,7 @@ func (c *clientRequest) execute(ctx context.Context, queued Queued) ([]byte, *As
 		return nil, nil, own
 	default:
 		g.log.Error("a call failed", "method", c.Method, "name", visible.Name(c.Name), "error", err)
-		failure = c.failure(queued, FailureInternal, "the call of "+name+" failed: "+err.Error())
+		failure = c.failure(queued, FailureInternal, "the call of "+what(&c.Request)+" failed: "+err.Error())
 	}
 	encoded, own := c.report(failure)
 	return encoded, nil, own
@@ -239,7 +239,7 @@ func (c *clientRequest) report(f *Failure) ([]byte, *abi.Error) {
 }
 
 // what names a request in messages.
-func what(r call.Request) string {
+func what(r *call.Request) string {
 	if r.Name == "" {
 		return r.Method
 	}

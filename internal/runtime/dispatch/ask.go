@@ -25,7 +25,7 @@ const opAsk = "ask/"
 func (p *plugin) identity() string { return p.Name + "@" + p.Manifest.Digest + p.ModuleVersion() }
 
 // checkAsker returns an error if r answers a question that a different plugin, or a different version of p, has asked.
-func (p *plugin) checkAsker(r call.Request) error {
+func (p *plugin) checkAsker(r *call.Request) error {
 	if asker := r.Interaction.Asker; asker != "" && asker != p.identity() {
 		return &abi.Error{Code: abi.CodeInvalidParams, Message: fmt.Sprintf("plugin %s has changed since it asked the client: make the call again from its start", p.Name)}
 	}

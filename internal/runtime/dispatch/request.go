@@ -75,22 +75,21 @@ func (q *queued) Answered() {
 func (q *queued) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
 	defer q.ticket.leave()
 	return q.recorded(ctx, func(record func(wire.Record)) (call.Result, error) {
-		r := q.Request
 		if q.tool != nil {
 			if q.plugin.Manifest.Validate == manifest.ValidateHost {
-				if err := q.tool.CheckArguments(r.Arguments, q.plugin.Grant.Limits); err != nil {
+				if err := q.tool.CheckArguments(q.Arguments, q.plugin.Grant.Limits); err != nil {
 					return call.Result{}, q.Failure(failureArguments, err.Error())
 				}
 			}
-			r.Params, r.Output = q.tool.PluginParams(r.Params), q.tool.OutputNumber
+			q.Params, q.Output = q.tool.PluginParams(q.Params), q.tool.OutputNumber
 		}
-		return q.send(ctx, r, n, record)
+		return q.send(ctx, n, record)
 	})
 }
 
-// send sends r to the plugin's worker when it is the request's turn. It calls record, which may be nil, for each operation of the module.
-func (q *queued) send(ctx context.Context, r call.Request, n gateway.Notifier, record func(wire.Record)) (call.Result, error) {
-	if err := q.plugin.checkAsker(r); err != nil {
+// send sends the request to the plugin's worker when it is its turn. It calls record, which may be nil, for each operation of the module.
+func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(wire.Record)) (call.Result, error) {
+	if err := q.plugin.checkAsker(&q.Request); err != nil {
 		return call.Result{}, err
 	}
 	if err := q.ticket.wait(ctx); err != nil {
@@ -112,13 +111,13 @@ func (q *queued) send(ctx context.Context, r call.Request, n gateway.Notifier, r
 	}
 	session := network.begin(ctx)
 	defer session.end()
-	if r.Members, err = q.encodeInteraction(); err != nil {
+	if q.Members, err = q.encodeInteraction(); err != nil {
 		return call.Result{}, err
 	}
-	r.Recorded = record != nil
+	q.Recorded = record != nil
 	notify := &pluginNotifier{Notifier: n, plugin: q.plugin}
 	result, err := q.plugin.worker().Call(ctx, worker.Hooked{
-		Request: r, Ask: q.plugin.asker(notify, session), Record: record, Waiting: func() { notify.reportStart(ctx) },
+		Request: &q.Request, Ask: q.plugin.asker(notify, session), Record: record, Waiting: func() { notify.reportStart(ctx) },
 	})
 	switch {
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 )
 
 // program returns the path of the command built from testdata/program.
@@ -27,7 +28,7 @@ func newCommand(t testing.TB, spec Spec) *Module {
 // execute runs the command once.
 func execute(t testing.TB, m *Module, stdin string, args ...string) (Held, error) {
 	t.Helper()
-	response, err := m.Call(t.Context(), Prepared{Args: args, Stdin: []byte(stdin)})
+	response, err := m.Call(t.Context(), Prepared{Request: new(call.Request), Args: args, Stdin: []byte(stdin)})
 	response.Release()
 	return response, err
 }

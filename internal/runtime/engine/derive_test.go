@@ -206,7 +206,7 @@ func TestDerivationIsChargedToItsCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, failure := deriving(t, Spec{Fuel: test.fuel}, test.function)
-			ask := Prepared{Request: call.Request{Method: abi.MethodToolsCall, Params: []byte(`{"name":"ask_once","arguments":{}}`)}}
+			ask := Prepared{Request: &call.Request{Method: abi.MethodToolsCall, Params: []byte(`{"name":"ask_once","arguments":{}}`)}}
 			response, err := m.Call(t.Context(), ask)
 			defer response.Release()
 			if test.code != "" {
@@ -247,7 +247,7 @@ func TestNewDeriveInstanceIsChargedToItsCall(t *testing.T) {
 	if _, err := m.Derive(t.Context(), 0, []byte("x")); !errors.Is(err, ErrDerivation) { // takes the snapshot
 		t.Fatal(err)
 	}
-	response, err := m.Call(t.Context(), Prepared{Request: call.Request{Method: abi.MethodToolsCall}})
+	response, err := m.Call(t.Context(), Prepared{Request: &call.Request{Method: abi.MethodToolsCall}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -236,7 +236,7 @@ func TestFailingStartFunctionFailsCalls(t *testing.T) {
 			m := loadBytes(t, module.Bytes(), Spec{})
 			want := map[string]Code{"a trap": CodeTrap, "an output call": CodeMisuse, "an endless recursion": CodeStack}[name]
 			for range 2 {
-				_, err := m.Call(t.Context(), Prepared{Request: call.Request{Method: "m"}})
+				_, err := m.Call(t.Context(), Prepared{Request: &call.Request{Method: "m"}})
 				wantCode(t, err, want)
 			}
 		})
@@ -267,7 +267,7 @@ func TestABIViolationEndsCall(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m := loadBytes(t, wasmtest.Plugin(test.code, "{}").Bytes(), Spec{})
-			got, err := m.Call(t.Context(), Prepared{Request: call.Request{Method: "m"}})
+			got, err := m.Call(t.Context(), Prepared{Request: &call.Request{Method: "m"}})
 			defer got.Release()
 			if test.fails == "" {
 				if err != nil {

@@ -29,7 +29,7 @@ func callExtism(t *testing.T, m *Module, params, interaction string) (string, er
 	t.Helper()
 	p := extism.Plugin{Version: extism.V1, Exports: m.Exports}
 	r := call.Request{Method: abi.MethodToolsCall, Params: []byte(params), Members: []byte(interaction)}
-	response, err := m.Call(t.Context(), Prepared{Extism: extism.Translate(p, r)})
+	response, err := m.Call(t.Context(), Prepared{Request: new(call.Request), Extism: extism.Translate(p, r)})
 	response.Release()
 	return string(response.Body), err
 }
@@ -391,7 +391,7 @@ func TestExtismWorkIsCharged(t *testing.T) {
 	large := w.Set(0, w.Host("alloc", w.I64(size)))
 	fuel := func(code []byte) int64 {
 		p := extism.Plugin{Version: extism.V1, Exports: func(string) bool { return true }}
-		response, err := extismModule(t, Spec{LogSize: 8 << 20}, code).Call(t.Context(), Prepared{Extism: extism.Translate(p, call.Request{Method: abi.MethodToolsCall})})
+		response, err := extismModule(t, Spec{LogSize: 8 << 20}, code).Call(t.Context(), Prepared{Request: new(call.Request), Extism: extism.Translate(p, call.Request{Method: abi.MethodToolsCall})})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,7 +87,7 @@ func TestHostWorkIsChargedAndCancelled(t *testing.T) {
 			if failure != nil {
 				t.Fatal(failure)
 			}
-			if response, failure := inst.call(t.Context(), Prepared{}); failure != nil || response.Fuel < test.fuel {
+			if response, failure := inst.call(t.Context(), Prepared{Request: new(call.Request)}); failure != nil || response.Fuel < test.fuel {
 				t.Errorf("used %d units of fuel, want at least %d: %v", response.Fuel, test.fuel, failure)
 			}
 			inst.current = newExecution(canceled(t), m, inst)
@@ -121,7 +121,7 @@ func TestOperationsWithBytesAreChargedInsteadOfCounted(t *testing.T) {
 				return []byte("{}")
 			},
 		})
-		response, err := m.Call(t.Context(), Prepared{Request: call.Request{Method: "m"}})
+		response, err := m.Call(t.Context(), Prepared{Request: &call.Request{Method: "m"}})
 		defer response.Release()
 		return response.Fuel, answered, err
 	}
@@ -155,7 +155,7 @@ func canceled(t *testing.T) context.Context {
 func TestFuelIsDeterministic(t *testing.T) {
 	m := newModule(t, Spec{})
 	fuel := func(arguments string) int64 {
-		response, err := m.Call(t.Context(), Prepared{Request: call.Request{Method: "tools/call", Params: []byte(`{"name":"count","arguments":` + arguments + `}`)}})
+		response, err := m.Call(t.Context(), Prepared{Request: &call.Request{Method: "tools/call", Params: []byte(`{"name":"count","arguments":` + arguments + `}`)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestCancellationEndsWASICall(t *testing.T) {
 		wasmtest.Import{Module: "wasi_snapshot_preview1", Name: "random_get", Type: wasmtest.TwoToI})
 	m.Memory = []byte{0, 0x80, 2} // 256 pages
 	ctx, cancel := context.WithCancel(t.Context())
-	response, err := loadBytes(t, m.Bytes(), Spec{}).Call(ctx, Prepared{Busy: cancel})
+	response, err := loadBytes(t, m.Bytes(), Spec{}).Call(ctx, Prepared{Request: new(call.Request), Busy: cancel})
 	wantCode(t, err, CodeCanceled)
 	if response.Fuel >= all/bytesPerFuel {
 		t.Errorf("used %d units of fuel: the WASI call did not end early", response.Fuel)
@@ -224,7 +224,7 @@ func TestRestoreErasesMemoryOfCall(t *testing.T) {
 		t.Fatal(failure)
 	}
 	defer inst.close()
-	if _, failure := inst.call(t.Context(), Prepared{Request: call.Request{Method: "tools/call", Params: []byte(`{"name":"remember","arguments":{"text":"secret"}}`)}}); failure != nil {
+	if _, failure := inst.call(t.Context(), Prepared{Request: &call.Request{Method: "tools/call", Params: []byte(`{"name":"remember","arguments":{"text":"secret"}}`)}}); failure != nil {
 		t.Fatal(failure)
 	}
 	grown := inst.memory.size

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 )
 
 // Writing a line takes time however short the line is, so an empty line is charged and counts towards the limit.
@@ -26,7 +27,7 @@ func TestEmptyLogLinesAreCharged(t *testing.T) {
 					t.Fatal(failure)
 				}
 				defer inst.close()
-				return inst.call(t.Context(), Prepared{})
+				return inst.call(t.Context(), Prepared{Request: new(call.Request)})
 			}
 			if _, failure := call(lines * minLogLine / 2); failure == nil || failure.Code != CodeLogSize {
 				t.Errorf("with half the limit for %d lines: %v, want %s", lines, failure, CodeLogSize)

@@ -104,7 +104,7 @@ func callTool(ctx context.Context, m *Module, tool, arguments string) (string, e
 }
 
 func toolRequest(tool, arguments string) Prepared {
-	return Prepared{Request: call.Request{Method: abi.MethodToolsCall, Params: fmt.Appendf(nil, `{"name":%q,"arguments":%s}`, tool, arguments)}}
+	return Prepared{Request: &call.Request{Method: abi.MethodToolsCall, Params: fmt.Appendf(nil, `{"name":%q,"arguments":%s}`, tool, arguments)}}
 }
 
 func textResponse(s string) string {

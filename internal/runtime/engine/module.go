@@ -53,7 +53,7 @@ func (r Held) Release() {
 
 // Prepared is a request that is prepared for a module: Method is a method of ABI 1, and Params are valid JSON, or empty.
 type Prepared struct {
-	call.Request
+	*call.Request
 	// Extism is the request to a module of the kind Extism, translated from Method, Params and Members.
 	Extism *extism.Translation
 	// Args are the arguments of a command, without the name of the program, and Stdin is its standard input. An argument with a NUL
@@ -184,7 +184,7 @@ func (m *Module) closeIdle() {
 }
 
 // envelope encodes an abi.Request. It copies the request's JSON without decoding it.
-func envelope(ctx context.Context, r call.Request) []byte {
+func envelope(ctx context.Context, r *call.Request) []byte {
 	out := make([]byte, 0, len(r.Method)+len(r.Params)+len(r.Members)+64)
 	out = append(out, `{"method":"`...)
 	out = append(out, r.Method...)

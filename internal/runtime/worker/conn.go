@@ -118,7 +118,7 @@ func (c *conn) limit(t wire.Type) int {
 }
 
 // call sends a call and returns its result. If the connection ends, it returns the connection's error.
-func (c *conn) call(p *pending, r call.Request) (call.Result, error) {
+func (c *conn) call(p *pending, r *call.Request) (call.Result, error) {
 	others, err := c.add(p)
 	if err != nil {
 		return call.Result{}, &lostError{reason: err}

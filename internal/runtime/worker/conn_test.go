@@ -50,14 +50,14 @@ func FuzzConn(f *testing.F) {
 		for range 3 {
 			all.Go(func() {
 				p := &pending{ctx: t.Context(), late: time.Now().Add(time.Hour), end: time.Now().Add(time.Hour), record: func(wire.Record) {}, ask: func(context.Context, wire.Ask) wire.Reply { return wire.Reply{} }}
-				result, err := c.call(p, call.Request{Method: "m"})
+				result, err := c.call(p, &call.Request{Method: "m"})
 				if err == nil && len(result.Body) > len(data) {
 					t.Errorf("the result has a body of %d bytes, but the worker sent only %d bytes", len(result.Body), len(data))
 				}
 			})
 		}
 		all.Wait()
-		if _, err := c.call(&pending{ctx: t.Context(), late: time.Now().Add(time.Hour)}, call.Request{}); err == nil && c.closed == nil && len(data) == 0 {
+		if _, err := c.call(&pending{ctx: t.Context(), late: time.Now().Add(time.Hour)}, &call.Request{}); err == nil && c.closed == nil && len(data) == 0 {
 			t.Error("a call on a connection that has ended returned a result")
 		}
 	})
@@ -78,7 +78,7 @@ func TestReadingIsNotHandedToWritingCall(t *testing.T) {
 			send := func(params []byte) chan error {
 				done := make(chan error, 1)
 				p := &pending{ctx: t.Context(), late: time.Now().Add(time.Hour), end: time.Now().Add(time.Hour)}
-				go func() { _, err := c.call(p, call.Request{Method: "m", Params: params}); done <- err }()
+				go func() { _, err := c.call(p, &call.Request{Method: "m", Params: params}); done <- err }()
 				synctest.Wait()
 				return done
 			}

@@ -44,14 +44,14 @@ func TestWorkerIsKilledWhenFirstOfItsCallsIsLate(t *testing.T) {
 				defer cancel()
 				// The result of this call is sent below, so its deadline must not cause a kill.
 				go func() {
-					_, _ = conn.call(&pending{ctx: t.Context(), late: began.Add(time.Second)}, call.Request{})
+					_, _ = conn.call(&pending{ctx: t.Context(), late: began.Add(time.Second)}, &call.Request{})
 				}()
 				synctest.Wait()
 				if err := wire.NewWriter(fromWorker).Write(wire.TypeResult, 1, wire.EncodeResult(call.Result{Body: []byte("{}")})...); err != nil {
 					t.Fatal(err)
 				}
 				for _, after := range c.after {
-					go func() { _, _ = conn.call(&pending{ctx: ctx, late: began.Add(after)}, call.Request{}) }()
+					go func() { _, _ = conn.call(&pending{ctx: ctx, late: began.Add(after)}, &call.Request{}) }()
 					synctest.Wait()
 				}
 				if c.cancel > 0 {
@@ -80,7 +80,7 @@ func TestCancellationFollowsItsCall(t *testing.T) {
 		cancel()
 		done := make(chan struct{})
 		go func() {
-			_, _ = conn.call(&pending{ctx: ctx, late: time.Now().Add(time.Hour)}, call.Request{})
+			_, _ = conn.call(&pending{ctx: ctx, late: time.Now().Add(time.Hour)}, &call.Request{})
 			close(done)
 		}()
 		in := wire.NewReader(toWorker, func(wire.Type) int { return 1 << 10 })

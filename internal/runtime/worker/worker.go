@@ -47,7 +47,7 @@ type Asker func(ctx context.Context, ask wire.Ask) wire.Reply
 
 // Hooked is a request with the host's functions for its call.
 type Hooked struct {
-	call.Request
+	*call.Request
 	Ask    Asker
 	Record func(wire.Record) // receives the call's operations; nil means that they are not recorded
 	// Waiting, unless nil, is called every waitingInterval while the call waits for a worker to start, which takes seconds if

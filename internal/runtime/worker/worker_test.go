@@ -43,7 +43,7 @@ func newSupervisor(t *testing.T, change func(*Config)) *Supervisor {
 func method(name string) Hooked { return withParams(name, "") }
 
 func withParams(name, params string) Hooked {
-	return Hooked{Request: call.Request{Method: name, Params: []byte(params)}, Ask: func(ctx context.Context, ask wire.Ask) wire.Reply {
+	return Hooked{Request: &call.Request{Method: name, Params: []byte(params)}, Ask: func(ctx context.Context, ask wire.Ask) wire.Reply {
 		if ask.Op == "hang" {
 			<-ctx.Done()
 		}

@@ -44,7 +44,7 @@ func extismRequester(module *engine.Module) (requester, error) {
 	}
 	plugin := extism.Plugin{Version: version, Exports: func(name string) bool { return exported[name] }}
 	return func(ctx context.Context, r engine.Prepared) (engine.Held, error) {
-		t := extism.Translate(plugin, r.Request)
+		t := extism.Translate(plugin, *r.Request)
 		if t.Export == "" {
 			return engine.Held{Result: call.Result{Body: t.Answer}}, nil
 		}

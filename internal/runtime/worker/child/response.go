@@ -34,7 +34,7 @@ func newResponses(setup wire.Setup) responses {
 // parse returns the kind and body of a request's result, given the module's response. It appends the response's faults to a response that
 // reports an error, because WASI has no errno for them and the module could not describe them. One pass validates the response and finds
 // what is needed of it; the result of an error with faults is read again.
-func (v responses) parse(r call.Request, response engine.Held) (call.Kind, []byte) {
+func (v responses) parse(r *call.Request, response engine.Held) (call.Kind, []byte) {
 	var result call.Scanned
 	var moduleError, ask []byte
 	s := rawjson.NewScanner(response.Body)

@@ -22,7 +22,7 @@ import (
 // parsed returns the result of a response, or its error: an *askedClient, an *abi.Error or an *engine.Error.
 func parsed(t testing.TB, v responses, r call.Request, response engine.Held) (json.RawMessage, error) {
 	t.Helper()
-	kind, body := v.parse(r, response)
+	kind, body := v.parse(&r, response)
 	var err error
 	switch kind {
 	case call.OK, call.ToolError:
@@ -140,7 +140,7 @@ func defaults() wire.Limits { return wire.Limits{Memory: 64 << 20, Output: 8 << 
 // checkOutput returns why a tool's result violates the schema of an object.
 func checkOutput(result string, l wire.Limits) string {
 	v := newResponses(wire.Setup{Limits: l, Schemas: []json.RawMessage{[]byte(`{"type":"object"}`)}})
-	kind, body := v.parse(call.Request{Method: abi.MethodToolsCall, Output: 1}, engine.Held{Result: call.Result{Body: []byte(`{"result":` + result + `}`)}})
+	kind, body := v.parse(&call.Request{Method: abi.MethodToolsCall, Output: 1}, engine.Held{Result: call.Result{Body: []byte(`{"result":` + result + `}`)}})
 	if kind == call.OK {
 		return ""
 	}

@@ -94,7 +94,7 @@ func (s *server) lead() bool {
 		if err == nil && f.Type == wire.TypeCall {
 			var request call.Request
 			if request, err = wire.DecodeRequest(f.Payload); err == nil {
-				if !s.execute(f.Call, request) {
+				if !s.execute(f.Call, &request) {
 					return true
 				}
 				continue
@@ -132,7 +132,7 @@ func (s *server) take(f wire.Frame) error {
 }
 
 // execute executes a request, and reports whether its goroutine is still the leader.
-func (s *server) execute(number uint32, request call.Request) bool {
+func (s *server) execute(number uint32, request *call.Request) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c := &running{server: s, number: number, cancel: cancel, recorded: request.Recorded, leads: true, reply: make(chan wire.Reply, 1)}
@@ -182,7 +182,7 @@ func (c *running) busy() {
 }
 
 // send sends the request to the module and returns the result of its response. release must be called after the result was sent.
-func (c *running) send(ctx context.Context, request call.Request) (_ call.Result, release func()) {
+func (c *running) send(ctx context.Context, request *call.Request) (_ call.Result, release func()) {
 	ctx, scope := sandbox.Begin(ctx, c, c.record)
 	defer scope.End()
 	response, err := c.server.request(ctx, engine.Prepared{Request: request, Busy: c.busy})

@@ -11,7 +11,7 @@ import (
 const requestHead = 8
 
 // EncodeRequest returns the parts of the payload of TypeCall: the fields of r that the worker needs. Params and Members are not copied.
-func EncodeRequest(r call.Request) [][]byte {
+func EncodeRequest(r *call.Request) [][]byte {
 	head := make([]byte, 0, requestHead+len(r.Method))
 	flags := byte(0)
 	if r.Recorded {

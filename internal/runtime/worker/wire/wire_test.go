@@ -111,7 +111,7 @@ func FuzzReader(f *testing.F) {
 	var stream bytes.Buffer
 	w := NewWriter(&stream)
 	for t, parts := range map[Type][][]byte{
-		TypeCall:   EncodeRequest(call.Request{Method: "tools/call", Output: 3, Recorded: true, Params: []byte(`{}`), Members: []byte(`{"client":{}}`)}),
+		TypeCall:   EncodeRequest(&call.Request{Method: "tools/call", Output: 3, Recorded: true, Params: []byte(`{}`), Members: []byte(`{"client":{}}`)}),
 		TypeResult: EncodeResult(call.Result{Kind: call.ToolError, Fuel: 7, LeftOut: 1, StartFuel: 9, Memory: 65536, Body: []byte(`{}`)}),
 		TypeAsk:    Ask{Op: "lock", Params: []byte(`{}`)}.Encode(),
 		TypeReply:  Reply{Error: &abi.HostError{Code: "denied", Message: "no"}}.Encode(),
@@ -143,7 +143,7 @@ func FuzzReader(f *testing.F) {
 func again(t *testing.T, payload []byte) {
 	t.Helper()
 	if c, err := DecodeRequest(payload); err == nil {
-		if back, err := DecodeRequest(bytes.Join(EncodeRequest(c), nil)); err != nil || !cmp.Equal(c, back) {
+		if back, err := DecodeRequest(bytes.Join(EncodeRequest(&c), nil)); err != nil || !cmp.Equal(c, back) {
 			t.Errorf("the call %+v does not round-trip: got %+v, %v", c, back, err)
 		}
 	}
