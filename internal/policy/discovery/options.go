@@ -31,13 +31,11 @@ type Options struct {
 
 	// System is the environment of the process; its zero value is the real one.
 	System System
-
-	manifests *manifest.Cache // nil: each manifest is parsed again
 }
 
 // WithManifests returns o with a cache of manifests, so that several calls for the same command parse each manifest once.
 func WithManifests(o Options, c *manifest.Cache) Options {
-	o.manifests = c
+	o.System.manifests = c
 	return o
 }
 
@@ -47,7 +45,8 @@ type System struct {
 	Executable string                           // path of the running program
 	LookupEnv  func(name string) (string, bool) // environment variables
 
-	ceiling *ceilingPlace // nil means CeilingFile
+	ceiling   *ceilingPlace   // nil means CeilingFile
+	manifests *manifest.Cache // nil: each manifest is parsed again
 }
 
 // complete sets defaults for unset fields.

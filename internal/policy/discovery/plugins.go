@@ -151,7 +151,7 @@ func readManifests(o Options, entries []config.Plugin) []Candidate {
 		wait.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
-			m, problems := o.manifests.Load(entry.Path)
+			m, problems := o.System.manifests.Load(entry.Path)
 			switch {
 			case m != nil:
 				problems = append(problems, checkName(entry, m)...)
