@@ -14,7 +14,7 @@ const keptBytes = 256 << 10
 
 // The errors of Add.
 var (
-	ErrFull   = errors.New("the queue is full")
+	errFull   = errors.New("the queue is full")
 	ErrClosed = errors.New("the queue is closed")
 )
 
@@ -48,7 +48,7 @@ func (q *Queue) Add(lines []byte) error {
 		err = ErrClosed
 	case len(q.lines)+len(lines) > q.max:
 		q.lost++
-		err = ErrFull
+		err = errFull
 	default:
 		q.lines = append(q.lines, lines...)
 	}

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Replacement replaces an invisible code point.
-const Replacement = '·'
+// replacement replaces an invisible code point.
+const replacement = '·'
 
 // firstSpecial is the first code point for which unicode.IsPrint is not sufficient, the first combining mark.
 const firstSpecial = 0x300
@@ -48,7 +48,7 @@ func Text(text string) string {
 		case r == '\n' || r == '\t' || Rune(r):
 			return r
 		}
-		return Replacement
+		return replacement
 	}, text)
 }
 

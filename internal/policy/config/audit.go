@@ -10,9 +10,9 @@ import (
 
 // Values of Audit.Arguments: what the audit log keeps of a call's arguments.
 const (
-	ArgumentsHash = "hash"
-	ArgumentsFull = "full"
-	ArgumentsNone = "none"
+	argumentsHash = "hash"
+	argumentsFull = "full"
+	argumentsNone = "none"
 )
 
 // Values of Audit.OnFailure: what happens to calls while no record can be written.
@@ -38,7 +38,7 @@ func (c *Config) readAudit(t *tomlfile.Table) {
 		File:      t.Required("file", `write file = "/…" in [audit]: the path of the log`),
 		MaxSize:   cmp.Or(manifest.ReadSize(t, "max_size", minAuditSize, maxAuditSize), defaultAuditSize),
 		Keep:      int(cmp.Or(manifest.ReadCount(t, "keep", minAuditKeep, maxAuditKeep), defaultAuditKeep)),
-		Arguments: t.OneOf("arguments", ArgumentsHash, ArgumentsFull, ArgumentsNone),
+		Arguments: t.OneOf("arguments", argumentsHash, argumentsFull, argumentsNone),
 		OnFailure: t.OneOf("on_failure", FailOpen, FailClosed),
 		Source:    t.FileOf("file"),
 		Line:      t.LineOf("file"),

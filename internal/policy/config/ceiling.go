@@ -65,7 +65,7 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 	c := &Ceiling{
 		File:        file,
 		Memory:      manifest.ReadSize(server, "memory", 64<<20, 1<<50),
-		Confined:    server.OneOf("confinement", ConfinementAvailable, ConfinementRequired) == ConfinementRequired,
+		Confined:    server.OneOf("confinement", confinementAvailable, confinementRequired) == confinementRequired,
 		Audited:     audit.Bool("required", false),
 		AuditClosed: audit.OneOf("on_failure", FailOpen, FailClosed) == FailClosed,
 		AuditLine:   audit.Line(),

@@ -74,8 +74,8 @@ type Server struct {
 
 // The values of the key confinement in [server].
 const (
-	ConfinementAvailable = "available" // the default: use each layer of confinement that the system has
-	ConfinementRequired  = "required"
+	confinementAvailable = "available" // the default: use each layer of confinement that the system has
+	confinementRequired  = "required"
 )
 
 // Defaults of the keys of [server].
@@ -97,7 +97,7 @@ type Audit struct {
 	File      string // absolute path of the log
 	MaxSize   int64  // size in bytes at which the file is rotated
 	Keep      int    // number of rotated files that are kept
-	Arguments string // the form in which arguments are logged: ArgumentsHash, ArgumentsFull or ArgumentsNone
+	Arguments string // the form in which arguments are logged: argumentsHash, argumentsFull or argumentsNone
 	OnFailure string // what happens to calls while no record can be written: FailOpen or FailClosed
 	Source    string // path of the config file that sets File
 	Line      int    // line of the key file in Source

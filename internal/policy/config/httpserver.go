@@ -129,14 +129,14 @@ func checkWebOrigin(name string) bool {
 
 // Values of the key listen in the [http] table of a ceiling.
 const (
-	ListenAny      = "any"      // the default: the host may listen on all addresses
-	ListenLoopback = "loopback" // the host may listen on loopback addresses only
-	ListenNone     = "none"     // the host must not serve clients over HTTP
+	listenAny      = "any"      // the default: the host may listen on all addresses
+	listenLoopback = "loopback" // the host may listen on loopback addresses only
+	listenNone     = "none"     // the host must not serve clients over HTTP
 )
 
 // HTTPBounds is the [http] table of a ceiling.
 type HTTPBounds struct {
-	Listen string // where the host may listen: ListenAny, ListenLoopback or ListenNone
+	Listen string // where the host may listen: listenAny, listenLoopback or listenNone
 	Token  bool   // whether a bearer token is required even at loopback addresses
 	TLS    bool   // whether plaintext is forbidden at addresses that are not loopback
 	Line   int
@@ -144,7 +144,7 @@ type HTTPBounds struct {
 
 func readHTTPBounds(t *tomlfile.Table) HTTPBounds {
 	return HTTPBounds{
-		Listen: t.OneOf("listen", ListenAny, ListenLoopback, ListenNone),
+		Listen: t.OneOf("listen", listenAny, listenLoopback, listenNone),
 		Token:  t.OneOf("token", "optional", "required") == "required",
 		TLS:    t.OneOf("tls", "optional", "required") == "required",
 		Line:   t.Line(),
@@ -158,9 +158,9 @@ func (c *Ceiling) HTTPProblem(loopback, token, encrypted bool) string {
 	}
 	what := ""
 	switch b := c.HTTP; {
-	case b.Listen == ListenNone:
+	case b.Listen == listenNone:
 		what = "does not allow HTTP"
-	case b.Listen == ListenLoopback && !loopback:
+	case b.Listen == listenLoopback && !loopback:
 		what = "allows HTTP at loopback addresses only"
 	case b.Token && !token:
 		what = "requires a bearer token"

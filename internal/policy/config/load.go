@@ -73,7 +73,7 @@ func readServer(t *tomlfile.Table) *Server {
 		Title:    t.String("title"),
 		Drain:    manifest.ReadDuration(t, "drain"),
 		Memory:   manifest.ReadSize(t, "memory", 64<<20, 1<<50),
-		Confined: t.OneOf("confinement", ConfinementAvailable, ConfinementRequired) == ConfinementRequired,
+		Confined: t.OneOf("confinement", confinementAvailable, confinementRequired) == confinementRequired,
 	}
 	if !visible.Only(s.Title) || len(s.Title) > maxTitle {
 		t.Fault("title", fmt.Sprintf("is longer than %d bytes, or contains invisible characters", maxTitle), "write a short name for people")

@@ -107,15 +107,15 @@ func ReadFS(t *tomlfile.Table, key string, check func(path string) error) []FS {
 			Line:     f.Line(),
 		}
 		if err := check(entry.Path); entry.Path != "" && err != nil {
-			f.Fault("path", fmt.Sprintf("%s %v", tomlfile.Quote(entry.Path), err), PathRemedy)
+			f.Fault("path", fmt.Sprintf("%s %v", tomlfile.Quote(entry.Path), err), pathRemedy)
 		}
 		out = append(out, entry)
 	}
 	return out
 }
 
-// PathRemedy is the remedy for a path that CheckPath refuses.
-const PathRemedy = "write an absolute path, or one that begins with ${project}, ${cwd}, ${home} or ${state}"
+// pathRemedy is the remedy for a path that CheckPath refuses.
+const pathRemedy = "write an absolute path, or one that begins with ${project}, ${cwd}, ${home} or ${state}"
 
 // readAccess reads the key access, which has no default: the default "r" would break plugins silently, and "rw" would grant too much.
 func readAccess(t *tomlfile.Table) Access {
@@ -141,7 +141,7 @@ func ReadGit(t *tomlfile.Table, key string, check func(repo string) error) []Git
 			Line:    g.Line(),
 		}
 		if err := check(entry.Repo); entry.Repo != "" && err != nil {
-			g.Fault("repo", fmt.Sprintf("%s %v", tomlfile.Quote(entry.Repo), err), PathRemedy)
+			g.Fault("repo", fmt.Sprintf("%s %v", tomlfile.Quote(entry.Repo), err), pathRemedy)
 		}
 		for i, r := range entry.Remotes {
 			if err := checkRemote(r); err != nil {

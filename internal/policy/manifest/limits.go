@@ -12,37 +12,37 @@ import (
 )
 
 // Minimums and maximums of limits. A module's memory consists of pages of 64 KiB and has at most 4 GiB. The host accepts no client's
-// message that is larger than MaxInput.
+// message that is larger than maxInput.
 const (
-	MinMemory, MaxMemory           = 64 << 10, 4 << 30
-	MinTime, MaxTime               = time.Millisecond, 24 * time.Hour
-	MinInput, MaxInput             = 1 << 10, 16 << 20
-	MinOutput, MaxOutput           = 1 << 10, 1 << 30
-	MinLog, MaxLog                 = 1 << 10, 1 << 30
-	MinFuel, MaxFuel               = 1, math.MaxInt64
-	MinOperations, MaxOperations   = 1, 1_000_000_000
-	MinFiles, MaxFiles             = 1, 65536
-	MinConcurrency, MaxConcurrency = 1, 1024
+	minMemory, maxMemory           = 64 << 10, 4 << 30
+	minTime, maxTime               = time.Millisecond, 24 * time.Hour
+	minInput, maxInput             = 1 << 10, 16 << 20
+	minOutput, maxOutput           = 1 << 10, 1 << 30
+	minLog, maxLog                 = 1 << 10, 1 << 30
+	minFuel, maxFuel               = 1, math.MaxInt64
+	minOperations, maxOperations   = 1, 1_000_000_000
+	minFiles, maxFiles             = 1, 65536
+	minConcurrency, maxConcurrency = 1, 1024
 )
 
 // ReadLimits reads the table [limits] of a manifest, or a table of limits of a config. The fields of absent keys are 0.
 func ReadLimits(t *tomlfile.Table) Limits {
 	return Limits{
-		Memory:      ReadSize(t, "memory", MinMemory, MaxMemory),
+		Memory:      ReadSize(t, "memory", minMemory, maxMemory),
 		Time:        ReadDuration(t, "time"),
-		Fuel:        ReadCount(t, "fuel", MinFuel, MaxFuel),
-		Input:       ReadSize(t, "input", MinInput, MaxInput),
-		Output:      ReadSize(t, "output", MinOutput, MaxOutput),
-		Operations:  int(ReadCount(t, "operations", MinOperations, MaxOperations)),
-		Log:         ReadSize(t, "log", MinLog, MaxLog),
-		Files:       int(ReadCount(t, "files", MinFiles, MaxFiles)),
-		Concurrency: int(ReadCount(t, "concurrency", MinConcurrency, MaxConcurrency)),
+		Fuel:        ReadCount(t, "fuel", minFuel, maxFuel),
+		Input:       ReadSize(t, "input", minInput, maxInput),
+		Output:      ReadSize(t, "output", minOutput, maxOutput),
+		Operations:  int(ReadCount(t, "operations", minOperations, maxOperations)),
+		Log:         ReadSize(t, "log", minLog, maxLog),
+		Files:       int(ReadCount(t, "files", minFiles, maxFiles)),
+		Concurrency: int(ReadCount(t, "concurrency", minConcurrency, maxConcurrency)),
 		Queue:       ReadDuration(t, "queue"),
 		Ask:         ReadDuration(t, "ask"),
 
-		HTTPRequest:     ReadSize(t, "http_request", MinOutput, MaxOutput),
-		HTTPResponse:    ReadSize(t, "http_response", MinOutput, MaxOutput),
-		HTTPConcurrency: int(ReadCount(t, "http_concurrency", MinConcurrency, MaxConcurrency)),
+		HTTPRequest:     ReadSize(t, "http_request", minOutput, maxOutput),
+		HTTPResponse:    ReadSize(t, "http_response", minOutput, maxOutput),
+		HTTPConcurrency: int(ReadCount(t, "http_concurrency", minConcurrency, maxConcurrency)),
 	}
 }
 
@@ -52,7 +52,7 @@ func ReadSize(t *tomlfile.Table, key string, least, most int64) int64 {
 	if s == "" && !t.Has(key) {
 		return 0
 	}
-	n, err := ParseSize(s)
+	n, err := parseSize(s)
 	switch {
 	case err != nil:
 		if s != "" {
@@ -71,8 +71,8 @@ var units = []struct {
 	bytes int64
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 
-// ParseSize parses a size such as "64MiB": an integer followed by B, KiB, MiB or GiB.
-func ParseSize(s string) (int64, error) {
+// parseSize parses a size such as "64MiB": an integer followed by B, KiB, MiB or GiB.
+func parseSize(s string) (int64, error) {
 	for _, u := range units {
 		digits, ok := strings.CutSuffix(s, u.name)
 		if !ok {
@@ -87,7 +87,7 @@ func ParseSize(s string) (int64, error) {
 	return 0, errors.New("is not a size")
 }
 
-// FormatSize formats n bytes as a size that ParseSize accepts, in the largest unit that divides n.
+// FormatSize formats n bytes as a size that parseSize accepts, in the largest unit that divides n.
 func FormatSize(n int64) string {
 	for _, u := range units {
 		if n >= u.bytes && n%u.bytes == 0 {
@@ -97,7 +97,7 @@ func FormatSize(n int64) string {
 	return strconv.FormatInt(n, 10) + "B"
 }
 
-// ReadDuration returns the duration at key, which must be from MinTime to MaxTime. It returns 0 if the key is absent or its value
+// ReadDuration returns the duration at key, which must be from minTime to maxTime. It returns 0 if the key is absent or its value
 // invalid.
 func ReadDuration(t *tomlfile.Table, key string) time.Duration {
 	s := t.String(key)
@@ -111,8 +111,8 @@ func ReadDuration(t *tomlfile.Table, key string) time.Duration {
 			t.Fault(key, fmt.Sprintf("%s is not a duration", tomlfile.Quote(s)), `write a number and ms, s, m or h: "30s"`)
 		}
 		return 0
-	case d < MinTime || d > MaxTime:
-		t.Fault(key, fmt.Sprintf("is %v, which is out of range", d), fmt.Sprintf("write a duration from %v to %v", MinTime, MaxTime))
+	case d < minTime || d > maxTime:
+		t.Fault(key, fmt.Sprintf("is %v, which is out of range", d), fmt.Sprintf("write a duration from %v to %v", minTime, maxTime))
 		return 0
 	}
 	return d

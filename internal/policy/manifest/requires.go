@@ -92,7 +92,7 @@ func (m *Manifest) checkSubject(t *tomlfile.Table, r Requirement) {
 	}
 	if t.Has("grant") {
 		if err := checkRequestedPath(r.Grant); err != nil {
-			t.Fault("grant", fmt.Sprintf("%s %v", tomlfile.Quote(r.Grant), err), PathRemedy)
+			t.Fault("grant", fmt.Sprintf("%s %v", tomlfile.Quote(r.Grant), err), pathRemedy)
 		}
 	}
 	if t.Has("paths") && (len(r.Paths) == 0 || len(r.Paths) > maxAlternatives) {
@@ -100,7 +100,7 @@ func (m *Manifest) checkSubject(t *tomlfile.Table, r Requirement) {
 	}
 	for i, p := range r.Paths {
 		if err := m.checkRequiredPath(p); err != nil {
-			t.FaultItem("paths", i, fmt.Sprintf("%s %v", tomlfile.Quote(p), err), PathRemedy+", or with ${env:NAME}")
+			t.FaultItem("paths", i, fmt.Sprintf("%s %v", tomlfile.Quote(p), err), pathRemedy+", or with ${env:NAME}")
 		}
 	}
 }

@@ -60,9 +60,6 @@ func In(state string) Store {
 	return Store{filepath.Join(state, ".trust")}
 }
 
-// Dir returns the store's directory. It is empty if there is no store.
-func (s Store) Dir() string { return s.dir }
-
 // File returns the path of the file for the record of path. The file need not exist. The result is empty if there is no store.
 func (s Store) File(path string) string {
 	if s.dir == "" {

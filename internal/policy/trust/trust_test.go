@@ -67,16 +67,16 @@ func TestTrustedUntilRemoved(t *testing.T) {
 func TestAddCreatesPrivateFiles(t *testing.T) {
 	s := newStore(t)
 	mustAdd(t, s, "/p", one)
-	if err := os.Chmod(filepath.Join(s.Dir(), fileName("/p")), 0o666); err != nil {
+	if err := os.Chmod(filepath.Join(s.dir, fileName("/p")), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	mustAdd(t, s, "/p", one) // the new file does not keep the old mode
-	for path, want := range map[string]fs.FileMode{s.Dir(): 0o700 | fs.ModeDir, filepath.Join(s.Dir(), fileName("/p")): 0o600} {
+	for path, want := range map[string]fs.FileMode{s.dir: 0o700 | fs.ModeDir, filepath.Join(s.dir, fileName("/p")): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s has the wrong mode: %v, %v", path, info, err)
 		}
 	}
-	items, err := os.ReadDir(s.Dir())
+	items, err := os.ReadDir(s.dir)
 	if err != nil || len(items) != 1 {
 		t.Errorf("the store contains %v, want one file: %v", items, err)
 	}
@@ -90,7 +90,7 @@ func TestListSortsByPath(t *testing.T) {
 	for _, path := range []string{"/b", "/a/ü\n", "/c"} {
 		mustAdd(t, s, path, one)
 	}
-	if err := os.WriteFile(filepath.Join(s.Dir(), ".new-interrupted"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, ".new-interrupted"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	list, err := s.List()
@@ -179,7 +179,7 @@ func TestInvalidRecordsAreNotTrusted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
 			mustAdd(t, s, "/other", one)
-			file := filepath.Join(s.Dir(), fileName("/p"))
+			file := filepath.Join(s.dir, fileName("/p"))
 			put(t, file)
 			trusted, err := trusted(s, "/p", one)
 			if trusted || err == nil || !strings.Contains(err.Error(), file) {
@@ -195,10 +195,10 @@ func TestInvalidRecordsAreNotTrusted(t *testing.T) {
 
 func TestStoreWritableByOthersIsNotTrusted(t *testing.T) {
 	for name, change := range map[string]func(s Store) error{
-		"writable by others":           func(s Store) error { return os.Chmod(s.Dir(), 0o777) },
-		"parent writable by others":    func(s Store) error { return os.Chmod(filepath.Dir(s.Dir()), 0o757) },
-		"owned by another user":        func(s Store) error { return chown(s.Dir()) },
-		"parent owned by another user": func(s Store) error { return chown(filepath.Dir(s.Dir())) },
+		"writable by others":           func(s Store) error { return os.Chmod(s.dir, 0o777) },
+		"parent writable by others":    func(s Store) error { return os.Chmod(filepath.Dir(s.dir), 0o757) },
+		"owned by another user":        func(s Store) error { return chown(s.dir) },
+		"parent owned by another user": func(s Store) error { return chown(filepath.Dir(s.dir)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
@@ -289,7 +289,7 @@ func TestRecordOfNewerVersionIsIgnoredAndKept(t *testing.T) {
 	if err := store.Add("/x", userfile.Digest(nil)); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(store.Dir(), fileName("/x"))
+	file := filepath.Join(store.dir, fileName("/x"))
 	for content, refused := range map[string]bool{
 		`{"path":"/x","sha256":"` + userfile.Digest(nil) + `","trusted_at":"2026-01-02T03:04:05Z"}`:                              false,
 		`{"version":1,"path":"/x","sha256":"` + userfile.Digest(nil) + `","trusted_at":"2026-01-02T03:04:05Z"}`:                  false,

@@ -13,8 +13,8 @@ import (
 
 // Bounds of the words of a run, similar to those of Linux.
 const (
-	MaxWords = 16 << 10
-	MaxBytes = 2 << 20
+	maxWords = 16 << 10
+	maxBytes = 2 << 20
 )
 
 // words collects the words of a run.
@@ -25,8 +25,8 @@ type words struct {
 
 func (w *words) add(word string) error {
 	w.list = append(w.list, word)
-	if w.bytes += len(word) + 1; len(w.list) > MaxWords || w.bytes > MaxBytes {
-		return fmt.Errorf("the arguments are too long: the program accepts at most %d words and %d bytes in total", MaxWords, MaxBytes)
+	if w.bytes += len(word) + 1; len(w.list) > maxWords || w.bytes > maxBytes {
+		return fmt.Errorf("the arguments are too long: the program accepts at most %d words and %d bytes in total", maxWords, maxBytes)
 	}
 	return nil
 }

@@ -81,9 +81,9 @@ func TestRunRefuses(t *testing.T) {
 		"array in an array":     {`{"globs":[["a"]]}`, "not of the type string"},
 		"null in an array":      {`{"globs":[null]}`, "not of the type string"},
 		"long value":            {`{"first":"-` + strings.Repeat("é", 1000) + `"}`, strings.Repeat("é", 39) + `…"`},
-		"too many words":        {`{"paths":[` + strings.Repeat(`"",`, MaxWords) + `""]}`, "too long"},
-		"too many bytes":        {`{"first":"` + strings.Repeat("a", MaxBytes) + `"}`, "too long"},
-		"chosen words too many": {`{"globs":[` + strings.Repeat(`"a",`, MaxWords) + `"a"]}`, "too long"},
+		"too many words":        {`{"paths":[` + strings.Repeat(`"",`, maxWords) + `""]}`, "too long"},
+		"too many bytes":        {`{"first":"` + strings.Repeat("a", maxBytes) + `"}`, "too long"},
+		"chosen words too many": {`{"globs":[` + strings.Repeat(`"a",`, maxWords) + `"a"]}`, "too long"},
 	} {
 		run, err := grep.input(json.RawMessage(c.arguments))
 		if err == nil || !strings.Contains(err.Error(), c.want) || run.Args != nil {
@@ -126,7 +126,7 @@ func FuzzRun(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(run.Args) > MaxWords {
+		if len(run.Args) > maxWords {
 			t.Fatalf("%d words", len(run.Args))
 		}
 		end := slices.Index(run.Args, "--")

@@ -22,8 +22,8 @@ const Path = "/mcp"
 
 // Defaults of a Config.
 const (
-	DefaultSessionIdle    = 30 * time.Minute
-	DefaultMaxConnections = 1024
+	defaultSessionIdle    = 30 * time.Minute
+	defaultMaxConnections = 1024
 )
 
 // Bounds that are not configurable.
@@ -56,8 +56,8 @@ type Config struct {
 	Origins []string
 	MaxBody int64 // bytes; 0 means gateway.DefaultMaxLine
 
-	SessionIdle    time.Duration // after which a session expires; 0 means DefaultSessionIdle
-	MaxConnections int           // 0 means DefaultMaxConnections
+	SessionIdle    time.Duration // after which a session expires; 0 means defaultSessionIdle
+	MaxConnections int           // 0 means defaultMaxConnections
 
 	Log hclog.Logger // nil: nothing is logged
 }
@@ -88,8 +88,8 @@ type Server struct {
 // New returns a Server.
 func New(c Config) *Server {
 	c.MaxBody = cmp.Or(c.MaxBody, gateway.DefaultMaxLine)
-	c.SessionIdle = cmp.Or(c.SessionIdle, DefaultSessionIdle)
-	c.MaxConnections = cmp.Or(c.MaxConnections, DefaultMaxConnections)
+	c.SessionIdle = cmp.Or(c.SessionIdle, defaultSessionIdle)
+	c.MaxConnections = cmp.Or(c.MaxConnections, defaultMaxConnections)
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}

@@ -33,8 +33,8 @@ const version = 1
 
 // Errors of Open. They do not say how a token was found invalid.
 var (
-	ErrToken   = errors.New("it is not valid for this request: it is from a different request or server, or was changed")
-	ErrExpired = errors.New("it has expired")
+	errToken   = errors.New("it is not valid for this request: it is from a different request or server, or was changed")
+	errExpired = errors.New("it has expired")
 )
 
 // Sealer encrypts and authenticates the State of a call, for a client to keep. Its key exists in memory only, so a token is
@@ -69,22 +69,22 @@ func (s *Sealer) Seal(state State, binding []byte) (string, error) {
 	return token, nil
 }
 
-// Open returns the State in a token of Seal. The error is ErrToken or ErrExpired.
+// Open returns the State in a token of Seal. The error is errToken or errExpired.
 func (s *Sealer) Open(token string, binding []byte, now time.Time) (State, error) {
 	var state State
 	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") { // the decoder skips line breaks
-		return state, ErrToken
+		return state, errToken
 	}
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(sealed) < 1 || sealed[0] != version {
-		return state, ErrToken
+		return state, errToken
 	}
 	text, err := s.aead.Open(nil, nil, sealed[1:], binding)
 	if err != nil || json.Unmarshal(text, &state) != nil {
-		return State{}, ErrToken
+		return State{}, errToken
 	}
 	if now.UnixMilli() >= state.Expires {
-		return State{}, ErrExpired
+		return State{}, errExpired
 	}
 	return state, nil
 }

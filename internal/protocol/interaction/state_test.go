@@ -35,7 +35,7 @@ func TestSealer(t *testing.T) {
 	if other, _ := s.Seal(want, []byte("binding")); other == token {
 		t.Error("two tokens are equal")
 	}
-	if _, err := s.Open(token, []byte("binding"), now.Add(time.Millisecond)); !errors.Is(err, ErrExpired) {
+	if _, err := s.Open(token, []byte("binding"), now.Add(time.Millisecond)); !errors.Is(err, errExpired) {
 		t.Errorf("expired: %v", err)
 	}
 	for name, open := range map[string]func() (State, error){
@@ -47,7 +47,7 @@ func TestSealer(t *testing.T) {
 		"a line break":    func() (State, error) { return s.Open(token[:9]+"\n"+token[9:], []byte("binding"), now) },
 		"the end is cut":  func() (State, error) { return s.Open(token[:len(token)-1], []byte("binding"), now) },
 	} {
-		if got, err := open(); !errors.Is(err, ErrToken) || got.Plugin != "" {
+		if got, err := open(); !errors.Is(err, errToken) || got.Plugin != "" {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}

@@ -26,10 +26,10 @@ import (
 
 // Defaults of Limits.
 const (
-	DefaultRequestBody  = 8 << 20
-	DefaultResponseBody = 8 << 20
-	DefaultTime         = 30 * time.Second
-	DefaultConcurrent   = 4
+	defaultRequestBody  = 8 << 20
+	defaultResponseBody = 8 << 20
+	defaultTime         = 30 * time.Second
+	defaultConcurrent   = 4
 )
 
 // Fixed limits.
@@ -81,10 +81,10 @@ type Credential struct {
 
 // Limits bound one plugin's requests. Zero means the default.
 type Limits struct {
-	RequestBody  int64         // maximum size in bytes; default DefaultRequestBody
-	ResponseBody int64         // maximum size in bytes after decompression; default DefaultResponseBody
-	Time         time.Duration // maximum duration of an operation, including redirects and queueing; default DefaultTime
-	Concurrent   int           // maximum number of operations in flight, beyond which operations wait; default DefaultConcurrent
+	RequestBody  int64         // maximum size in bytes; default defaultRequestBody
+	ResponseBody int64         // maximum size in bytes after decompression; default defaultResponseBody
+	Time         time.Duration // maximum duration of an operation, including redirects and queueing; default defaultTime
+	Concurrent   int           // maximum number of operations in flight, beyond which operations wait; default defaultConcurrent
 }
 
 // Fetcher performs the requests of one plugin. It is safe for concurrent use.
@@ -164,16 +164,16 @@ func (l Limits) complete() (Limits, error) {
 		return Limits{}, errors.New("http: a limit is negative")
 	}
 	if l.RequestBody == 0 {
-		l.RequestBody = DefaultRequestBody
+		l.RequestBody = defaultRequestBody
 	}
 	if l.ResponseBody == 0 {
-		l.ResponseBody = DefaultResponseBody
+		l.ResponseBody = defaultResponseBody
 	}
 	if l.Time == 0 {
-		l.Time = DefaultTime
+		l.Time = defaultTime
 	}
 	if l.Concurrent == 0 {
-		l.Concurrent = DefaultConcurrent
+		l.Concurrent = defaultConcurrent
 	}
 	return l, nil
 }
@@ -191,7 +191,7 @@ func (g Grant) check() error {
 	case g.Origin.Scheme != "https" && !g.Private:
 		return errors.New("a credential would cross the network unencrypted: use https")
 	}
-	return CheckHeader(c.Header)
+	return checkHeader(c.Header)
 }
 
 // Fetch sends a request and follows redirects. The error is an *abi.HostError (HostInvalid for a malformed request,

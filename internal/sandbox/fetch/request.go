@@ -44,8 +44,8 @@ func isConnectionHeader(canonical string) bool {
 	return slices.Contains(connectionHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-")
 }
 
-// CheckHeader refuses the name of a header that a request must not set.
-func CheckHeader(name string) error {
+// checkHeader refuses the name of a header that a request must not set.
+func checkHeader(name string) error {
 	switch {
 	case !isHeaderName(name):
 		return errors.New("a header's name is malformed: it must be an HTTP token of 1 to 128 characters")
@@ -116,7 +116,7 @@ func checkHeaders(given map[string][]string) (http.Header, error) {
 	header, count, size := http.Header{}, 0, 0
 	// The names are sorted, so that the values of two spellings of one name have a deterministic order.
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if err := CheckHeader(name); err != nil {
+		if err := checkHeader(name); err != nil {
 			return nil, invalid("%v", err)
 		}
 		for _, value := range given[name] {

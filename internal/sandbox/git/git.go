@@ -29,8 +29,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// DefaultMaxFile is the default of Config.MaxFile, in bytes.
-const DefaultMaxFile = 8 << 20
+// defaultMaxFile is the default of Config.MaxFile, in bytes.
+const defaultMaxFile = 8 << 20
 
 // Config states what Ops may access, and how.
 type Config struct {
@@ -46,7 +46,7 @@ type Config struct {
 	// Transport carries requests to remotes. It can be one from NewTransport, or forward the requests to a process that has a network. If it
 	// is nil, no remote can be reached.
 	Transport http.RoundTripper
-	// MaxFile is the size in bytes of the largest file that ReadFile and Fetch return; 0 means DefaultMaxFile.
+	// MaxFile is the size in bytes of the largest file that ReadFile and Fetch return; 0 means defaultMaxFile.
 	MaxFile int64
 	// Log receives messages about refusals and about panics of libraries; nil means that nothing is logged.
 	Log hclog.Logger
@@ -67,7 +67,7 @@ type Ops struct {
 // New returns the operations that c permits. It opens nothing.
 func New(c Config) *Ops {
 	if c.MaxFile == 0 {
-		c.MaxFile = DefaultMaxFile
+		c.MaxFile = defaultMaxFile
 	}
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
