@@ -13,6 +13,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // built returns the artifacts under test, which are built if necessary.
@@ -59,6 +60,7 @@ var allBuilt = sync.OnceValue(func() string {
 
 func TestMain(m *testing.M) {
 	host.RunChild()
+	testenv.UseMemoryUnlessAll()
 	dir, err := os.MkdirTemp("", "bulkhead-tests-")
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)

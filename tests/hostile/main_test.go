@@ -16,6 +16,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // built returns the artifacts under test, which are built if necessary.
@@ -52,6 +53,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(swapVariable); dir != "" { // the second process of TestSwappedLinksAreNotFollowed
 		swapForever(dir)
 	}
+	testenv.UseMemoryUnlessAll()
 	os.Exit(run(m))
 }
 
