@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // teamConfig is an aam configuration with one registry.
@@ -301,6 +303,7 @@ const skillFiles = 200
 
 // TestKilledInstallIsAtomic kills the process at various times. The next call must complete or roll back the install.
 func TestKilledInstallIsAtomic(t *testing.T) {
+	testenv.All(t, "kills many servers")
 	t.Parallel()
 	p, s := newInstalledUser(t, nil)
 	s.end()

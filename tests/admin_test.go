@@ -16,7 +16,7 @@ import (
 func TestPrefixIsPartOfToolNames(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
-	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nprefix = \"team_\"\n", filepath.Join(built.plugins(), "hello")))
+	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nprefix = \"team_\"\n", filepath.Join(built.plugins(t), "hello")))
 	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", newDir(t, nil)))
 	if names := s.names(); !slices.Equal(names, []string{"team_hello_greet"}) {
 		t.Errorf("got tools %q", names)
@@ -34,7 +34,7 @@ func TestAuditLogHasOneLinePerCall(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
 	putFile(t, config, fmt.Sprintf("[audit]\nfile = %q\non_failure = \"closed\"\n[[plugins]]\npath = %q\n[[plugins]]\npath = %q\ndeny_tools = [\"*_spin\"]\n", file,
-		filepath.Join(built.plugins(), "hello"), filepath.Join(copyPlugins(t, "misbehave"), "misbehave")))
+		filepath.Join(built.plugins(t), "hello"), filepath.Join(copyPlugins(t, "misbehave"), "misbehave")))
 	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", newDir(t, nil)))
 	s.ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"editor","version":"7"}}}`)
 	s.mustCall("hello_greet", `{"name":"a secret name"}`)

@@ -32,7 +32,7 @@ func TestAgentpackNegotiatesProtocolVersion(t *testing.T) {
 		"1999-01-01": "2025-06-18", "2024-11-05": "2025-06-18", "2025-11-25": "2025-06-18", "": "2025-06-18",
 	} {
 		t.Run("asked for "+asked, func(t *testing.T) {
-			s := startServer(t, programCommand(t, "serve", "--plugins", built.plugins(), "--plugin", "agentpack", "--project", t.TempDir()))
+			s := startServer(t, programCommand(t, "serve", "--plugins", built.plugins(t), "--plugin", "agentpack", "--project", t.TempDir()))
 			var answer struct {
 				Result initialized `json:"result"`
 			}

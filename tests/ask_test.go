@@ -20,13 +20,13 @@ import (
 func TestClientsAreAsked(t *testing.T) {
 	dir := newDir(t, map[string]string{"bulkhead.toml": "[[plugins]]\npath = \"" + filepath.Join(builtPlugins(t, "../examples/ask"), "ask") + "\"\n"})
 	serve := func(t *testing.T, more ...string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), built.program(), append([]string{"serve", "--config", filepath.Join(dir, "bulkhead.toml")}, more...)...)
+		cmd := exec.CommandContext(t.Context(), built.program(t), append([]string{"serve", "--config", filepath.Join(dir, "bulkhead.toml")}, more...)...)
 		cmd.Dir, cmd.Env = dir, environment(t)
 		return cmd
 	}
 	run := func(t *testing.T, want string, args ...string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), built.program(), append(args, "--config", filepath.Join(dir, "bulkhead.toml"))...)
+		cmd := exec.CommandContext(t.Context(), built.program(t), append(args, "--config", filepath.Join(dir, "bulkhead.toml"))...)
 		cmd.Dir, cmd.Env = dir, environment(t)
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("bulkhead %s: %v, %s; want %q", strings.Join(args, " "), err, out, want)

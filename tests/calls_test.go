@@ -105,7 +105,7 @@ func TestHangingCallBlocksNoOtherPlugin(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
 	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nlimits = { time = \"2m\" }\n[[plugins]]\npath = %q\n",
-		filepath.Join(copyPlugins(t, "misbehave"), "misbehave"), filepath.Join(built.plugins(), "hello")))
+		filepath.Join(copyPlugins(t, "misbehave"), "misbehave"), filepath.Join(built.plugins(t), "hello")))
 	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", newDir(t, nil)))
 	for id := 1001; id <= 1008; id++ { // the default concurrency
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"misbehave_spin","arguments":{}}}`, id))

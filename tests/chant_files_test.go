@@ -294,7 +294,7 @@ func TestReadGrantDeniesWrites(t *testing.T) {
 			project := newDir(t, map[string]string{goodFile: specText("completed", "Water the trees")})
 			before := snapshot(t, project)
 			config := filepath.Join(newDir(t, nil), "bulkhead.toml")
-			putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\n%s\n", filepath.Join(built.plugins(), "chant"), grant))
+			putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\n%s\n", filepath.Join(built.plugins(t), "chant"), grant))
 			s := startServer(t, programCommand(t, "serve", "--config", config, "--project", project))
 			if text := s.mustCall("chant_status", `{"brief":true}`); text != "1 completed" {
 				t.Error(text)
@@ -351,7 +351,7 @@ func runAsNobody(t *testing.T, cmd *exec.Cmd) {
 	const nobody = 65534
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+newDir(t, nil))
-	open := []string{filepath.Dir(filepath.Dir(built.program())), filepath.Dir(cmd.Dir)}
+	open := []string{filepath.Dir(filepath.Dir(built.program(t))), filepath.Dir(cmd.Dir)}
 	for _, variable := range cmd.Env {
 		if _, value, _ := strings.Cut(variable, "="); strings.HasPrefix(value, filepath.Dir(cmd.Dir)+"/") {
 			if err := os.Chown(value, nobody, nobody); err != nil {

@@ -4,6 +4,7 @@ package tests
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // TestCommandLine runs the scripts in testdata/cli. In a script
@@ -20,6 +23,7 @@ import (
 //	code N COMMAND …     runs a command that must exit with code N
 //	$PLUGINS             is the directory of the built plugins, $PROBE the built plugin of testdata/cli/probe
 //	$REPOSITORY          is the root of this repository
+//	[!all] skip REASON   leaves the script out unless all tests run
 //
 // State directories are in $WORK/state. $HOME is an empty directory outside $WORK, since an ancestor of $HOME is never
 // taken as the project.
@@ -42,13 +46,13 @@ func TestCommandLine(t *testing.T) {
 		Dir:         filepath.Join("testdata", "cli"),
 		WorkdirRoot: root,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("PATH", filepath.Dir(built.program())+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("PATH", filepath.Dir(built.program(t))+string(os.PathListSeparator)+e.Getenv("PATH"))
 			home := filepath.Join(homes, filepath.Base(e.WorkDir))
 			e.Setenv("HOME", home)
 			e.Setenv("TZ", "UTC")
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
-			e.Setenv("XDG_CACHE_HOME", built.cache())
-			e.Setenv("PLUGINS", built.plugins())
+			e.Setenv("XDG_CACHE_HOME", built.cache(t))
+			e.Setenv("PLUGINS", built.plugins(t))
 			e.Setenv("PROBE", probe)
 			e.Setenv("REPOSITORY", repository)
 			for _, variable := range golang {
@@ -56,6 +60,12 @@ func TestCommandLine(t *testing.T) {
 				e.Setenv(name, value)
 			}
 			return os.Mkdir(home, 0o755)
+		},
+		Condition: func(condition string) (bool, error) {
+			if condition != "all" {
+				return false, fmt.Errorf("unknown condition %q", condition)
+			}
+			return testenv.IsAll(), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": exitsWith},
 	})

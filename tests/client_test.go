@@ -52,7 +52,7 @@ func (l *logBuffer) String() string {
 // programCommand is a command of the built program with its own working directory and environment.
 func programCommand(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(built.program(), args...)
+	cmd := exec.Command(built.program(t), args...)
 	cmd.Dir, cmd.Env = t.TempDir(), environment(t)
 	return cmd
 }
@@ -65,7 +65,7 @@ func serveChant(t testing.TB, project string) *server {
 
 func chantCommand(t testing.TB, project string) *exec.Cmd {
 	t.Helper()
-	return programCommand(t, "serve", "--plugins", built.plugins(), "--plugin", "chant", "--project", project)
+	return programCommand(t, "serve", "--plugins", built.plugins(t), "--plugin", "chant", "--project", project)
 }
 
 // startServer starts cmd and kills it at the end of the test. Its stderr goes to the log unless the caller set it.

@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/guide"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // TestCommandsPage builds and calls the program of docs/commands.md with the commands of the page.
 func TestCommandsPage(t *testing.T) {
+	testenv.All(t, "starts the go command")
 	page := readFile(t, "../docs/commands.md")
 	dir := newDir(t, map[string]string{"README.md": "Ripe apples, and an old pear tree.\n", "-dash.md": "one\n"})
 	source := filepath.Join(dir, "words")
@@ -34,7 +36,7 @@ func TestCommandsPage(t *testing.T) {
 	env := append(environment(t), goEnvironment(t)...)
 	shell := func(script string) (string, error) {
 		cmd := exec.Command("sh", "-ec", script)
-		cmd.Dir, cmd.Env = dir, append(env, "PATH="+filepath.Dir(built.program())+":"+os.Getenv("PATH"))
+		cmd.Dir, cmd.Env = dir, append(env, "PATH="+filepath.Dir(built.program(t))+":"+os.Getenv("PATH"))
 		out, err := cmd.Output()
 		return string(out), err
 	}

@@ -13,13 +13,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // The build of the second plugin does not end before the last step of the first plugin is shown.
 func TestDemoRunsEveryStepOfAPluginAsSoonAsItIsBuilt(t *testing.T) {
+	testenv.All(t, "builds all plugins")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // detects that the demo waits for all builds
 	defer cancel()
-	demo := exec.CommandContext(ctx, built.program(), "demo")
+	demo := exec.CommandContext(ctx, built.program(t), "demo")
 	demo.Dir = ".."
 	home, shown := t.TempDir(), filepath.Join(t.TempDir(), "shown")
 	demo.Env = append(environment(t, append(goEnvironment(t), "HOME="+home)...), "PATH="+goThatWaits(t, "plugins/openspec", shown)+":"+os.Getenv("PATH"))

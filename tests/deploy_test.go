@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // envelope is the part of agentpack's answers that the tests read.
@@ -135,6 +137,7 @@ const manyPrompts = 200
 
 // TestKilledDeployIsAtomic kills the process at various times. The next call must complete or roll back the deploy.
 func TestKilledDeployIsAtomic(t *testing.T) {
+	testenv.All(t, "kills many servers")
 	t.Parallel()
 	p := newTestUser(t, agentpackRepo(manyPrompts, "a\n"))
 	s := p.serve("--plugin", "agentpack")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // handSource is the source of a plugin that `plugin dev` builds: build.sh copies the module that source.txt names, or lib/source.txt
@@ -418,6 +419,7 @@ func TestPluginDevOfMissingSource(t *testing.T) {
 
 // TestPluginDevOfGoPlugin builds with the go tool, and reports what its compiler says.
 func TestPluginDevOfGoPlugin(t *testing.T) {
+	testenv.All(t, "starts the go command")
 	t.Parallel()
 	parent := newDir(t, nil)
 	create := programCommand(t, "plugin", "new", "notes")

@@ -21,7 +21,7 @@ func TestImportedPluginIsServed(t *testing.T) {
 	dir := newDir(t, map[string]string{"tea.wasm": string(wasmtest.HyperMCP().Bytes())})
 	run := func(t *testing.T, want string, args ...string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), built.program(), args...)
+		cmd := exec.CommandContext(t.Context(), built.program(t), args...)
 		cmd.Dir, cmd.Env = dir, environment(t)
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
 			t.Fatalf("bulkhead %s: %v, %s; want %q", strings.Join(args, " "), err, out, want)
@@ -35,7 +35,7 @@ func TestImportedPluginIsServed(t *testing.T) {
 	run(t, "Hello, stranger", "call", "greet", "--config", "bulkhead.toml") // the question is cancelled without a terminal
 
 	serve := func(t *testing.T, more ...string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), built.program(), append([]string{"serve", "--config", filepath.Join(dir, "bulkhead.toml")}, more...)...)
+		cmd := exec.CommandContext(t.Context(), built.program(t), append([]string{"serve", "--config", filepath.Join(dir, "bulkhead.toml")}, more...)...)
 		cmd.Dir, cmd.Env = dir, environment(t)
 		return cmd
 	}
@@ -112,7 +112,7 @@ func offersOfImportedPlugin(t *testing.T, session *mcp.ClientSession) {
 // TestImportChangesNoExistingDirectory imports the same module twice.
 func TestImportChangesNoExistingDirectory(t *testing.T) {
 	dir := newDir(t, map[string]string{"tea.wasm": string(wasmtest.HyperMCP().Bytes()), "tea/mine": "kept"})
-	cmd := exec.CommandContext(t.Context(), built.program(), "plugin", "import", "tea.wasm")
+	cmd := exec.CommandContext(t.Context(), built.program(t), "plugin", "import", "tea.wasm")
 	cmd.Dir, cmd.Env = dir, environment(t)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "exists already") {
@@ -121,7 +121,7 @@ func TestImportChangesNoExistingDirectory(t *testing.T) {
 	if entries, err := filepath.Glob(filepath.Join(dir, "tea", "*")); err != nil || len(entries) != 1 {
 		t.Errorf("the directory has %q, %v", entries, err)
 	}
-	cmd = exec.CommandContext(t.Context(), built.program(), "plugin", "import", "tea.wasm", "--name", "other", "--json")
+	cmd = exec.CommandContext(t.Context(), built.program(t), "plugin", "import", "tea.wasm", "--name", "other", "--json")
 	cmd.Dir, cmd.Env = dir, environment(t)
 	var imported struct {
 		Dir       string

@@ -13,7 +13,7 @@ import (
 func TestOfferedToolsWorkInEmptyRepository(t *testing.T) {
 	t.Parallel()
 	project := newDir(t, map[string]string{".git/HEAD": "ref: refs/heads/main\n"})
-	s := startServer(t, programCommand(t, "serve", "--plugins", built.plugins(), "--project", project))
+	s := startServer(t, programCommand(t, "serve", "--plugins", built.plugins(t), "--project", project))
 	var answer struct {
 		Result struct {
 			Tools []struct {

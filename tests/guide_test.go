@@ -15,6 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/guide"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scaffold"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
@@ -37,6 +38,9 @@ func TestGuidePagesWork(t *testing.T) {
 	for _, page := range guidePages(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
 			t.Parallel()
+			if page != startPage {
+				testenv.All(t, "builds and tests a plugin with the go command")
+			}
 			testcache.DependOn(t, "..")
 			text := readFile(t, page)
 			all := guide.Blocks(text)
@@ -141,8 +145,8 @@ func newGuideWorld(t *testing.T, page string, all []guide.Block) guideWorld {
 	}
 	w := guideWorld{guide.Shell{Root: root, Vary: []guide.Mask{{Pattern: missing}}}}
 	w.Env = append(goEnvironment(t),
-		"PATH="+filepath.Dir(built.program())+string(os.PathListSeparator)+os.Getenv("PATH"), "TZ=UTC",
-		"HOME="+root+"/home/me", "XDG_CACHE_HOME="+built.cache(), "LC_ALL=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1",
+		"PATH="+filepath.Dir(built.program(t))+string(os.PathListSeparator)+os.Getenv("PATH"), "TZ=UTC",
+		"HOME="+root+"/home/me", "XDG_CACHE_HOME="+built.cache(t), "LC_ALL=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_AUTHOR_DATE=2026-03-01T12:00:00Z",
 		"GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com", "GIT_COMMITTER_DATE=2026-03-01T12:00:00Z",
 	)
@@ -164,8 +168,8 @@ func newGuideWorld(t *testing.T, page string, all []guide.Block) guideWorld {
 	if files["main_test.go"] != "" {
 		w.must(t, plugin, "go", "test", "./...")
 	}
-	w.must(t, plugin, built.program(), "plugin", "build", ".")
-	w.must(t, plugin, built.program(), "plugin", "check", "dist/plugins/notes")
+	w.must(t, plugin, built.program(t), "plugin", "build", ".")
+	w.must(t, plugin, built.program(t), "plugin", "check", "dist/plugins/notes")
 	project := w.Path(guideProject)
 	putFile(t, filepath.Join(project, "tea.md"), "# Tea\n\nGreen tea: two minutes.\n")
 	w.must(t, project, "git", "init", "-q", "-b", "main")

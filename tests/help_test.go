@@ -172,12 +172,12 @@ func newExampleProject(t *testing.T, configured bool) exampleProject {
 					continue
 				}
 			}
-			linkFiles(t, filepath.Join(built.plugins(), name), to)
+			linkFiles(t, filepath.Join(built.plugins(t), name), to)
 		}
 	}
 	p.env = []string{
-		"PATH=" + filepath.Dir(built.program()) + string(os.PathListSeparator) + os.Getenv("PATH"), "TZ=UTC", "MCPKG_PROJECT=notes",
-		"HOME=" + p.root + "/home", "XDG_STATE_HOME=" + p.root + "/state", "XDG_CACHE_HOME=" + built.cache(), "PLUGINS=" + p.dir + "/dist/plugins", "BULKHEAD_PLUGINS=" + p.dir + "/dist/plugins",
+		"PATH=" + filepath.Dir(built.program(t)) + string(os.PathListSeparator) + os.Getenv("PATH"), "TZ=UTC", "MCPKG_PROJECT=notes",
+		"HOME=" + p.root + "/home", "XDG_STATE_HOME=" + p.root + "/state", "XDG_CACHE_HOME=" + built.cache(t), "PLUGINS=" + p.dir + "/dist/plugins", "BULKHEAD_PLUGINS=" + p.dir + "/dist/plugins",
 	}
 	for _, module := range []string{"hash.wasm", "plugin.wasm"} {
 		putFile(t, filepath.Join(p.dir, module), string(wasmtest.HyperMCP().Bytes()))
@@ -188,7 +188,7 @@ func newExampleProject(t *testing.T, configured bool) exampleProject {
 		for _, file := range []string{"home/src/app/bulkhead.toml", "home/src/app/team.toml", "home/bulkhead.toml", "etc/bulkhead/bulkhead.toml"} {
 			putFile(t, filepath.Join(p.root, file), config)
 		}
-		trust := exec.Command(built.program(), "trust", p.dir, "--yes")
+		trust := exec.Command(built.program(t), "trust", p.dir, "--yes")
 		trust.Dir, trust.Env = p.dir, p.env
 		out, err := trust.CombinedOutput()
 		if err != nil {

@@ -47,7 +47,7 @@ var initLine = regexp.MustCompile(`^init (\S+) @.* (\d+) allocs$`)
 // TestPackageInitsAllocateLittle counts allocations as a proxy for time, since they are the same in every run.
 func TestPackageInitsAllocateLittle(t *testing.T) {
 	const most, mostOfAll = 1_000, 3_000
-	cmd := exec.Command(built.program(), "--version")
+	cmd := exec.Command(built.program(t), "--version")
 	cmd.Env = environment(t, "GODEBUG=inittrace=1")
 	var trace bytes.Buffer
 	cmd.Stderr = &trace

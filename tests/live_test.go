@@ -160,7 +160,7 @@ func TestServerFollowsTrust(t *testing.T) {
 	cmd, dir := liveCommand(t, tables("hello"))
 	trust := func() {
 		t.Helper()
-		c := exec.Command(built.program(), "trust", "--yes")
+		c := exec.Command(built.program(t), "trust", "--yes")
 		c.Dir, c.Env = dir, cmd.Env
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)

@@ -16,17 +16,30 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
-// built returns the artifacts under test, which are built if necessary.
-var built = struct {
-	program func() string // path of the bulkhead binary
-	plugins func() string // directory with the built plugins and examples
-	cache   func() string // XDG_CACHE_HOME with their compiled code
-}{
-	program: sync.OnceValue(func() string {
-		return filepath.Join(linked("bin", filepath.Dir(cachedProgram())), "bulkhead")
-	}),
-	plugins: func() string { return filepath.Join(allBuilt(), "plugins") },
-	cache:   func() string { return filepath.Join(allBuilt(), "cache") },
+// built has the artifacts under test, which are built when a test needs them. The tier "short" leaves out these tests.
+var built artifacts
+
+type artifacts struct{}
+
+// program returns the path of the bulkhead binary.
+func (artifacts) program(t testing.TB) string {
+	t.Helper()
+	testenv.NotShort(t, "runs the built program")
+	return linkedProgram()
+}
+
+// plugins returns the directory with the built plugins and examples.
+func (artifacts) plugins(t testing.TB) string {
+	t.Helper()
+	testenv.NotShort(t, "runs the built program")
+	return filepath.Join(allBuilt(), "plugins")
+}
+
+// cache returns the XDG_CACHE_HOME with their compiled code.
+func (artifacts) cache(t testing.TB) string {
+	t.Helper()
+	testenv.NotShort(t, "runs the built program")
+	return filepath.Join(allBuilt(), "cache")
 }
 
 // scratch is a directory that is removed after all tests.
@@ -35,6 +48,10 @@ var scratch string
 func cachedProgram() string {
 	return testcache.Must(testcache.Program("../cmd/bulkhead", testcache.AnyCgo))
 }
+
+var linkedProgram = sync.OnceValue(func() string {
+	return filepath.Join(linked("bin", filepath.Dir(cachedProgram())), "bulkhead")
+})
 
 // linked returns a directory below scratch with the files of an entry of the test cache.
 func linked(name, entry string) string {
@@ -79,7 +96,7 @@ func TestMain(m *testing.M) {
 func builtPlugins(t testing.TB, dirs ...string) string {
 	t.Helper()
 	dir := testcache.Must(testcache.Plugins(cachedProgram(), dirs...))
-	if err := testcache.Link(built.cache(), filepath.Join(dir, "cache")); err != nil {
+	if err := testcache.Link(built.cache(t), filepath.Join(dir, "cache")); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "plugins")
@@ -90,7 +107,7 @@ func environment(t testing.TB, more ...string) []string {
 	t.Helper()
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "TZ=UTC",
-		"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "XDG_CACHE_HOME=" + built.cache(),
+		"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "XDG_CACHE_HOME=" + built.cache(t),
 	}
 	return append(env, more...)
 }

@@ -17,7 +17,7 @@ import (
 // serveMcpkg serves mcpkg alone, with a new store.
 func serveMcpkg(t *testing.T) *server {
 	t.Helper()
-	return startServer(t, programCommand(t, "serve", "--plugins", built.plugins(), "--plugin", "mcpkg", "--project", newDir(t, nil), "--env", "MCPKG_PROJECT=auth-module"))
+	return startServer(t, programCommand(t, "serve", "--plugins", built.plugins(t), "--plugin", "mcpkg", "--project", newDir(t, nil), "--env", "MCPKG_PROJECT=auth-module"))
 }
 
 // TestMcpkgContractExamples sends every request of mcpkg's contract to the built program, after the calls that set up
@@ -90,7 +90,7 @@ func TestMcpkgServedAloneDoesNotPaginate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startServer(t, programCommand(t, "serve", "--plugins", built.plugins(), "--plugin", "mcpkg", "--all-tools", "--project", newDir(t, nil), "--env", "MCPKG_PROJECT=p"))
+	s := startServer(t, programCommand(t, "serve", "--plugins", built.plugins(t), "--plugin", "mcpkg", "--all-tools", "--project", newDir(t, nil), "--env", "MCPKG_PROJECT=p"))
 	s.mustCall("import_project", fmt.Sprintf(`{"content":%s}`, content))
 	for _, method := range []string{"prompts/list", "resources/list"} {
 		answer := s.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q}`, method))
@@ -104,7 +104,7 @@ func TestMcpkgServedAloneDoesNotPaginate(t *testing.T) {
 // TestMcpkgReadOnlyHasNoTools checks that a read-only server of mcpkg alone has no tools, and lists prompts and resources.
 func TestMcpkgReadOnlyHasNoTools(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t, map[string]string{"bulkhead.toml": fmt.Sprintf("[[plugins]]\npath = %q\nread_only = true\nenv = { MCPKG_PROJECT = \"p\" }\n", filepath.Join(built.plugins(), "mcpkg"))})
+	dir := newDir(t, map[string]string{"bulkhead.toml": fmt.Sprintf("[[plugins]]\npath = %q\nread_only = true\nenv = { MCPKG_PROJECT = \"p\" }\n", filepath.Join(built.plugins(t), "mcpkg"))})
 	s := startServer(t, programCommand(t, "serve", "--config", filepath.Join(dir, "bulkhead.toml"), "--plugin", "mcpkg", "--project", newDir(t, nil)))
 	for method, want := range map[string]string{
 		"tools/list": `{"tools":[]}`, "prompts/list": `{"prompts":[]}`, "resources/list": `{"resources":[]}`, "resources/templates/list": `{"resourceTemplates":[]}`,
@@ -125,7 +125,7 @@ func TestConcurrentServersCreateEachPromptOnce(t *testing.T) {
 	state, project := "XDG_STATE_HOME="+t.TempDir(), newDir(t, nil)
 	var servers []*server
 	for number := range 2 {
-		c := programCommand(t, "serve", "--plugins", built.plugins(), "--plugin", "mcpkg", "--project", project, "--env", "MCPKG_PROJECT=p")
+		c := programCommand(t, "serve", "--plugins", built.plugins(t), "--plugin", "mcpkg", "--project", project, "--env", "MCPKG_PROJECT=p")
 		c.Env = append(c.Env, state)
 		servers = append(servers, startServer(t, c))
 		for i := range rounds {

@@ -143,6 +143,7 @@ func TestAdminMistakes(t *testing.T) {
 
 // adminWorld is a directory with plugins and a config.
 type adminWorld struct {
+	t   *testing.T
 	dir string
 	env []string
 }
@@ -151,15 +152,15 @@ func newAdminWorld(t *testing.T) *adminWorld {
 	t.Helper()
 	dir := newDir(t, nil)
 	for _, name := range []string{"hello", "chant", "aam"} {
-		if err := os.CopyFS(filepath.Join(dir, "plugins", name), os.DirFS(filepath.Join(built.plugins(), name))); err != nil {
+		if err := os.CopyFS(filepath.Join(dir, "plugins", name), os.DirFS(filepath.Join(built.plugins(t), name))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return &adminWorld{dir: dir, env: append(environment(t), goEnvironment(t)...)}
+	return &adminWorld{t: t, dir: dir, env: append(environment(t), goEnvironment(t)...)}
 }
 
 func (a *adminWorld) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(built.program(), args...)
+	cmd := exec.Command(built.program(a.t), args...)
 	cmd.Dir, cmd.Env = a.dir, a.env
 	return cmd
 }

@@ -53,16 +53,16 @@ func newUnpacked(t *testing.T) adminPage {
 	unpacked := filepath.Join(root, "opt/bulkhead")
 	for _, plugin := range allPlugins {
 		for _, file := range []string{"plugin.toml", plugin + ".wasm"} {
-			putFile(t, filepath.Join(unpacked, "plugins", plugin, file), readFile(t, filepath.Join(built.plugins(), plugin, file)))
+			putFile(t, filepath.Join(unpacked, "plugins", plugin, file), readFile(t, filepath.Join(built.plugins(t), plugin, file)))
 		}
 	}
-	putFile(t, filepath.Join(unpacked, "bulkhead"), readFile(t, built.program()))
+	putFile(t, filepath.Join(unpacked, "bulkhead"), readFile(t, built.program(t)))
 	if err := os.Chmod(filepath.Join(unpacked, "bulkhead"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	putFile(t, filepath.Join(root, "home/me/app/.git/HEAD"), "ref: refs/heads/main\n")
 	return adminPage{root: root, env: []string{
 		"PATH=" + unpacked + string(os.PathListSeparator) + "/usr/bin" + string(os.PathListSeparator) + "/bin", "TZ=UTC",
-		"HOME=" + root + "/home/me", "XDG_CACHE_HOME=" + built.cache(),
+		"HOME=" + root + "/home/me", "XDG_CACHE_HOME=" + built.cache(t),
 	}}
 }

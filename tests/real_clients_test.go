@@ -48,7 +48,7 @@ func TestRealClients(t *testing.T) {
 				t.Helper()
 				cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 				cmd.Dir = project
-				cmd.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "XDG_CACHE_HOME="+built.cache(), "CLAUDE_CONFIG_DIR=", "CODEX_HOME=",
+				cmd.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "XDG_CACHE_HOME="+built.cache(t), "CLAUDE_CONFIG_DIR=", "CODEX_HOME=",
 					"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
 				out, err := cmd.CombinedOutput()
 				if err != nil {
@@ -62,22 +62,22 @@ func TestRealClients(t *testing.T) {
 					t.Errorf("%s does not print %q:\n%s", strings.Join(test.list, " "), want, out)
 				}
 			}
-			run(built.program(), "client", "add", test.id, "--yes", "--plugins", built.plugins(), "--project", project)
+			run(built.program(t), "client", "add", test.id, "--yes", "--plugins", built.plugins(t), "--project", project)
 			check(test.want...)
-			if out := run(built.program(), "client", "add", test.id, "--yes", "--plugins", built.plugins(), "--project", project); !strings.Contains(out, "has this entry already") {
+			if out := run(built.program(t), "client", "add", test.id, "--yes", "--plugins", built.plugins(t), "--project", project); !strings.Contains(out, "has this entry already") {
 				t.Errorf("adding it again: %s", out)
 			}
-			if out := run(built.program(), "client", "list", test.id); strings.Contains(out, "problem") {
+			if out := run(built.program(t), "client", "list", test.id); strings.Contains(out, "problem") {
 				t.Errorf("list: %s", out)
 			}
-			run(built.program(), "client", "remove", test.id, "--yes")
+			run(built.program(t), "client", "remove", test.id, "--yes")
 			if test.project == "" {
 				return
 			}
 			if out := run(test.list...); strings.Contains(out, "bulkhead:") || strings.Contains(out, "✓ bulkhead") {
 				t.Errorf("after it was removed: %s", out)
 			}
-			run(built.program(), "client", "add", test.id, "--yes", "--scope", "project", "--plugins", built.plugins())
+			run(built.program(t), "client", "add", test.id, "--yes", "--scope", "project", "--plugins", built.plugins(t))
 			check(test.project)
 		})
 	}

@@ -17,11 +17,13 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // TestReleaseArchiveWorksInEmptyHome builds the release archive for this platform, unpacks it, and sets it up as a user
 // without Go would: the client's configuration that results starts a server that answers a call.
 func TestReleaseArchiveWorksInEmptyHome(t *testing.T) {
+	testenv.All(t, "builds a release")
 	t.Parallel()
 	testcache.DependOn(t, "..")
 	testcache.DependOn(t, "../.ci/release")

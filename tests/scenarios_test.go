@@ -20,14 +20,14 @@ func TestScenariosOfPluginsPass(t *testing.T) {
 	for _, manifest := range manifests {
 		dirs = append(dirs, filepath.Dir(manifest))
 	}
-	passed(t, append(dirs, "--plugins", built.plugins()), len(dirs))
+	passed(t, append(dirs, "--plugins", built.plugins(t)), len(dirs))
 	passed(t, []string{"../examples/ask", "--out", t.TempDir()}, 2)
 }
 
 // passed runs `bulkhead plugin test` and checks that at least some scenarios run, and all pass.
 func passed(t *testing.T, args []string, least int) {
 	t.Helper()
-	command := exec.Command(built.program(), append([]string{"plugin", "test", "--json"}, args...)...)
+	command := exec.Command(built.program(t), append([]string{"plugin", "test", "--json"}, args...)...)
 	command.Env = append(environment(t), goEnvironment(t)...)
 	out, err := command.Output()
 	var report struct {

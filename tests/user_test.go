@@ -29,7 +29,7 @@ func newTestUser(t testing.TB, files map[string]string) *testUser {
 	dir := newDir(t, nil)
 	p := &testUser{
 		t: t, dir: dir, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"),
-		plugins: built.plugins(),
+		plugins: built.plugins(t),
 	}
 	for _, name := range []string{"home/.codex", "home/.aam", "project", "registry", "state"} {
 		if err := os.MkdirAll(p.path(name), 0o755); err != nil {
@@ -51,7 +51,7 @@ func (p *testUser) command(args ...string) *exec.Cmd {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	cmd := exec.Command(built.program(), append([]string{"serve", "--config", config, "--project", p.project}, args...)...)
+	cmd := exec.Command(built.program(p.t), append([]string{"serve", "--config", config, "--project", p.project}, args...)...)
 	cmd.Dir = p.project
 	cmd.Env = environment(p.t, "HOME="+p.home, "XDG_STATE_HOME="+p.path("state"), "PLUGINS="+p.plugins, "REGISTRY="+p.path("registry"))
 	return cmd

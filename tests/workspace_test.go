@@ -77,7 +77,7 @@ func copyPlugins(t testing.TB, names ...string) string {
 	t.Helper()
 	dir := newDir(t, nil)
 	for _, name := range names {
-		from := filepath.Join(built.plugins(), name)
+		from := filepath.Join(built.plugins(t), name)
 		if name == "misbehave" {
 			from = filepath.Join(builtPlugins(t, "testdata/guests/misbehave"), name)
 		}

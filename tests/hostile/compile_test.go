@@ -77,7 +77,7 @@ func (c compiler) waitForEnd(t *testing.T) {
 // slow returns a module that takes seconds to compile and whose digest depends on name.
 func slow(t *testing.T, name string) []byte {
 	t.Helper()
-	module, err := os.ReadFile(filepath.Join(built.plugins(), "intruder", "intruder.wasm"))
+	module, err := os.ReadFile(filepath.Join(built.plugins(t), "intruder", "intruder.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestFirstCallsSucceedUnderLoad(t *testing.T) {
 				w.addModule(fmt.Sprint("m", n), wasmtest.Plugin(code(repeat(20_000, num(7), num(8), add, drop), invoke(wasmtest.Output, 0, int32(len(body)))), body).Bytes(), "")
 			}
 			w.writeFile("bulkhead.toml", w.config.String())
-			cmd := exec.Command(built.program(), "serve", "--config", w.path("bulkhead.toml"), "--project", w.project)
+			cmd := exec.Command(built.program(t), "serve", "--config", w.path("bulkhead.toml"), "--project", w.project)
 			cmd.Dir, cmd.Env = w.dir, append(w.env, "XDG_CACHE_HOME="+cache)
 			s := start(t, cmd)
 			for n := range 5 {
@@ -214,9 +214,9 @@ func TestFIFOModuleIsRefused(t *testing.T) {
 	s.end()
 	for _, command := range [][]string{
 		{"plugin", "check", w.path("plugins/pipe")}, {"plugin", "build", "-o", w.path("out"), w.path("plugins/pipe")}, {"verify"}, {"doctor"}, {"warm"}, {"cache"},
-		{"add", w.path("plugins/pipe"), "--yes"}, {"diff", w.path("plugins/pipe"), filepath.Join(built.plugins(), "echo")}, {"tools"},
+		{"add", w.path("plugins/pipe"), "--yes"}, {"diff", w.path("plugins/pipe"), filepath.Join(built.plugins(t), "echo")}, {"tools"},
 	} {
-		cmd := exec.Command(built.program(), command...)
+		cmd := exec.Command(built.program(t), command...)
 		cmd.Dir, cmd.Env = w.dir, w.env
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -78,7 +78,7 @@ func (w *workspace) checkRecords(all []intrusion) {
 
 // addIntruder adds the intruder to the config, with further lines of its table.
 func (w *workspace) addIntruder(lines string) {
-	w.addPlugin(filepath.Join(built.plugins(), "intruder"), lines)
+	w.addPlugin(filepath.Join(built.plugins(w.t), "intruder"), lines)
 }
 
 // snapshot maps the paths below a directory to file content, link target, or file type.

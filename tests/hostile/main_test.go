@@ -19,33 +19,50 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
-// built returns the artifacts under test, which are built if necessary.
-var built = struct {
-	program func() string // path of the bulkhead binary
-	plugins func() string // directory with the built plugins intruder and echo
-	cache   func() string // XDG_CACHE_HOME of all servers
-}{
-	program: program,
-	plugins: func() string { return filepath.Join(builtPlugins(), "plugins") },
-	cache: sync.OnceValue(func() string {
-		cache := filepath.Join(scratch, "cache")
-		if err := testcache.Link(cache, filepath.Join(builtPlugins(), "cache")); err != nil {
-			panic(err)
-		}
-		return cache
-	}),
+// built has the artifacts under test, which are built when a test needs them. The tier "short" leaves out these tests.
+var built artifacts
+
+type artifacts struct{}
+
+// program returns the path of the bulkhead binary.
+func (artifacts) program(t testing.TB) string {
+	t.Helper()
+	testenv.NotShort(t, "runs the built program")
+	return cachedProgram()
+}
+
+// plugins returns the directory with the built plugins intruder and echo.
+func (artifacts) plugins(t testing.TB) string {
+	t.Helper()
+	testenv.NotShort(t, "runs the built program")
+	return filepath.Join(allBuilt(), "plugins")
+}
+
+// cache returns the XDG_CACHE_HOME of all servers.
+func (artifacts) cache(t testing.TB) string {
+	t.Helper()
+	testenv.NotShort(t, "runs the built program")
+	return linkedCache()
 }
 
 // scratch is a directory that is removed after all tests.
 var scratch string
 
-func program() string {
+func cachedProgram() string {
 	return testcache.Must(testcache.Program("../../cmd/bulkhead", testcache.AnyCgo))
 }
 
-// builtPlugins returns the directory with the plugins and their compiled code.
-var builtPlugins = sync.OnceValue(func() string {
-	return testcache.Must(testcache.Plugins(program(), "guests/intruder", "../bench/testdata/echo"))
+var linkedCache = sync.OnceValue(func() string {
+	cache := filepath.Join(scratch, "cache")
+	if err := testcache.Link(cache, filepath.Join(allBuilt(), "cache")); err != nil {
+		panic(err)
+	}
+	return cache
+})
+
+// allBuilt returns the directory with the plugins and their compiled code.
+var allBuilt = sync.OnceValue(func() string {
+	return testcache.Must(testcache.Plugins(cachedProgram(), "guests/intruder", "../bench/testdata/echo"))
 })
 
 func TestMain(m *testing.M) {
@@ -76,7 +93,7 @@ func environment(t testing.TB) []string {
 	t.Helper()
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "TZ=UTC", "TOKEN=" + secret,
-		"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "XDG_CACHE_HOME=" + built.cache(),
+		"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "XDG_CACHE_HOME=" + built.cache(t),
 	}
 }
 

@@ -21,7 +21,7 @@ var confined = regexp.MustCompile(`(?s)\nCapPrm:\t0+\nCapEff:\t0+\n.*\nNoNewPriv
 // config requires all layers; package confine tests what each of them stops.
 func TestAllThreadsOfWorkersAreConfined(t *testing.T) {
 	t.Parallel()
-	doctor := exec.Command(built.program(), "doctor")
+	doctor := exec.Command(built.program(t), "doctor")
 	doctor.Dir, doctor.Env = t.TempDir(), environment(t)
 	if out, _ := doctor.CombinedOutput(); strings.Contains(string(out), "is missing") {
 		t.Skipf("this system lacks confinement layers: %s", out)

@@ -31,10 +31,10 @@ func newWorkspace(t testing.TB) *workspace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &workspace{t: t, program: built.program(), dir: dir, project: filepath.Join(dir, "work"), env: environment(t)}
+	w := &workspace{t: t, program: built.program(t), dir: dir, project: filepath.Join(dir, "work"), env: environment(t)}
 	w.writeFile("work/plain.txt", "nothing special")
 	fmt.Fprintf(&w.config, "[audit]\nfile = %q\narguments = \"full\"\non_failure = \"closed\"\n", w.path("audit.jsonl"))
-	w.addPlugin(filepath.Join(built.plugins(), "echo"), "")
+	w.addPlugin(filepath.Join(built.plugins(t), "echo"), "")
 	return w
 }
 

@@ -14,9 +14,11 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/progress"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 func TestBuildCompilesGoPlugin(t *testing.T) {
+	testenv.NotShort(t, "starts the go command")
 	const source = "testdata/greeter"
 	out, cache := t.TempDir(), t.TempDir()
 	var shown strings.Builder
@@ -279,6 +281,7 @@ func TestAllContinuesAfterFailure(t *testing.T) {
 
 // TestAllBuildsWhatBuildBuilds checks that plugins that All builds concurrently have the same bytes as plugins that Build builds.
 func TestAllBuildsWhatBuildBuilds(t *testing.T) {
+	testenv.All(t, "starts the go command")
 	dirs := []string{"testdata/greeter"}
 	for i := range 6 {
 		name := fmt.Sprintf("hand%d", i)

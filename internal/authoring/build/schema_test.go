@@ -8,9 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 func TestSchemas(t *testing.T) {
+	testenv.NotShort(t, "starts the go command")
 	o := build.Options{CacheDir: t.TempDir()}
 	schemas, err := build.Schemas(t.Context(), "testdata/typed", "", o)
 	if err != nil {
@@ -33,6 +35,7 @@ func TestSchemas(t *testing.T) {
 
 // TestWriteSchemas has changes of the manifest in testdata/typed, and the changes that WriteSchemas makes to the result.
 func TestWriteSchemas(t *testing.T) {
+	testenv.All(t, "starts the go command")
 	source, cache := typed(t), t.TempDir()
 	text := source["plugin.toml"]
 	schema := text[strings.Index(text, "\n[tools.input]"):]
@@ -84,6 +87,7 @@ func TestWriteSchemas(t *testing.T) {
 }
 
 func TestWriteSchemasRefusesInlineSchemas(t *testing.T) {
+	testenv.All(t, "starts the go command")
 	source := typed(t)
 	text := strings.Replace(source["plugin.toml"], `limit.type = "integer"`, `limit.type = "string"`, 1)
 	dir := source.with(files{"plugin.toml": text}).write(t, t.TempDir())

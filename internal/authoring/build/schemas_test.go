@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // typed returns the source of the plugin in testdata/typed with its module, without [build].
@@ -22,6 +23,7 @@ func typed(t *testing.T) files {
 }
 
 func TestCheckComparesSchemasWithTypes(t *testing.T) {
+	testenv.All(t, "starts the go command")
 	source, cache := typed(t), t.TempDir()
 	for name, c := range map[string]struct {
 		old, replacement string

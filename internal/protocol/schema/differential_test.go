@@ -14,6 +14,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/schema"
 )
@@ -71,10 +72,7 @@ func rounds(t *testing.T, usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("BULKHEAD_SCHEMA_ROUNDS")); err == nil {
 		return n
 	}
-	if testing.Short() {
-		return usual / 10
-	}
-	return usual
+	return testenv.Count(usual/20, usual/4, usual)
 }
 
 // TestPluginSchemasAgainstReferenceValidator generates instances from the schemas of all plugins, and damages copies of them.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 
@@ -66,9 +67,7 @@ func TestMovedLinksStayInsideGrants(t *testing.T) {
 
 // A directory with more entries than are checked cannot be moved to another directory, but can be renamed.
 func TestMovedDirectorySizeIsBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("makes 65,537 files")
-	}
+	testenv.NotShort(t, "makes 65,537 files")
 	charged := 0
 	w := newWorld(t, func(c *vfs.Config) { c.Charge = func(n int) { charged += n } })
 	w.put("w/dir/many/", "")

@@ -11,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter"
 )
 
@@ -104,6 +105,7 @@ func rewrite(tb testing.TB, module []byte) meter.Result {
 var echoRequest = []byte(`{"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello, hello"}}}`)
 
 func TestRewrittenGoGuestBehavesIdentically(t *testing.T) {
+	testenv.NotShort(t, "compiles modules of Go programs")
 	for _, pkg := range []string{echoGuest, engineGuest} {
 		module := buildGuest(t, pkg)
 		var answers [2]string

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter/wasm"
 )
 
@@ -139,9 +140,7 @@ func (p *paths) through(i, by int) int {
 }
 
 func TestEveryPathIsCharged(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a guest")
-	}
+	testenv.NotShort(t, "reads a module of a Go program")
 	module, err := os.ReadFile(testcache.Must(testcache.Module("../testdata/guest")))
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter"
 )
 
@@ -71,8 +72,11 @@ func TestSpecificationSuite(t *testing.T) {
 		if err != nil || len(files) < 50 {
 			t.Fatalf("%d files in suite %s, want at least 50: %v", len(files), version, err)
 		}
-		for _, file := range files {
+		for i, file := range files {
 			t.Run(version+"/"+strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+				if i%testenv.Count(16, 4, 1) != 0 {
+					testenv.All(t, "compares thousands of cases")
+				}
 				s := newSpec(t, helper)
 				s.run(t, file)
 				all.add(s.tally)
@@ -81,6 +85,9 @@ func TestSpecificationSuite(t *testing.T) {
 	}
 	t.Logf("%+v", all)
 	// The suite of wazero 1.12 has more commands than these minimums. Far fewer comparisons would mean that the runner skips commands.
+	if !testenv.IsAll() {
+		return
+	}
 	if all.Modules < 2000 || all.Returned < 40_000 || all.Failed < 2_500 || all.Refused < 4_000 {
 		t.Errorf("too few comparisons: %+v", all)
 	}

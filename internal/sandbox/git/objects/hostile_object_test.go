@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -121,9 +122,7 @@ func manyParents(n int) string {
 
 // A search ends after 200,000 commits. Reading so many takes seconds on an idle machine.
 func TestHistorySearchIsBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("makes 200,001 commits")
-	}
+	testenv.All(t, "makes 200,001 commits")
 	r := gittest.New(t, t.TempDir())
 	tree := r.Tree()
 	var entries []gittest.Packed

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -177,11 +178,7 @@ func TestIgnoredAgreesWithGit(t *testing.T) {
 		}
 		return s.String()
 	}
-	rounds := 400
-	if testing.Short() {
-		rounds = 40
-	}
-	for range rounds {
+	for range testenv.Count(20, 100, 400) {
 		p.compareWithGit(t, lines(), lines(), lines(), lines())
 	}
 }
