@@ -9,9 +9,17 @@ build:
 demo:
     go run ./cmd/bulkhead demo
 
-# all tests
+# the tests for everyday use
 test:
     go test ./...
+
+# the tests that neither run the program nor compile modules, with few rounds of random input
+test-short:
+    go test -short ./...
+
+# all tests
+test-all:
+    BULKHEAD_TESTS=all go test ./...
 
 # what a start and a call cost against a native server, as ratios of one run
 bench:

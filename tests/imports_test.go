@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -22,13 +23,24 @@ const module = "github.com/bulkhead-mcp/bulkhead"
 // its directory; "." is the one in the root, which embeds the sources of the SDKs.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
+	all, err := listPackages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 20 {
+		t.Fatalf("found only %d packages", len(all))
+	}
+	return maps.Clone(all)
+}
+
+var listPackages = sync.OnceValues(func() (map[string][]string, error) {
 	all := map[string][]string{}
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		list := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "../...")
 		list.Env = append(list.Environ(), "GOOS="+system)
 		out, err := list.Output()
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		for line := range strings.Lines(string(out)) {
 			fields := strings.Fields(line)
@@ -36,11 +48,8 @@ func packages(t *testing.T) map[string][]string {
 			all[name] = append(all[name], fields[1:]...)
 		}
 	}
-	if len(all) < 20 {
-		t.Fatalf("found only %d packages", len(all))
-	}
-	return all
-}
+	return all, nil
+})
 
 // directory returns the directory of a package of this repository, or the path of any other package as it is.
 func directory(path string) string {
