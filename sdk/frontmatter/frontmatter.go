@@ -18,7 +18,7 @@
 // format that uses YAML 1.1 has to interpret Text by its own rules.
 //
 // Parse accepts and refuses what go.yaml.in/yaml/v4 does, except for the stricter bounds of this package. The types of that library are not
-// part of the API. A parser of this package reads simple files, thirty times as fast as the library does.
+// part of the API. A parser of this package reads simple files, more than ten times as fast as the library does.
 //
 // Stability: the exported API follows the version of the SDK. Within a major version, no name is removed or changed, and a text that is
 // accepted keeps its tree. The wording of errors may change, and so may the choice of the error that is reported.

@@ -15,7 +15,7 @@ type Options struct {
 	// Aliases allows anchors and aliases. A few bytes of aliases can stand for millions of nodes, or for an endless tree: a caller that
 	// follows Node.Target has to count the nodes that it visits.
 	Aliases bool
-	// WithoutComments leaves out the comments of nodes. Then files with comments, too, are parsed without the library, which takes a thirtieth of
+	// WithoutComments leaves out the comments of nodes. Then files with comments, too, are parsed without the library, which takes a fraction of
 	// the time.
 	WithoutComments bool
 	// Line is the line number in the file that the first line of the text has; 0 means 1. The lines of nodes and errors count from it.
