@@ -26,7 +26,7 @@
 //   - ntfile: files below an open directory on Windows
 //
 // For tests only:
-//   - testcache: makes results and built programs of tests depend on sources
+//   - testcache: builds programs, modules and plugins of tests once for all packages
 //   - testenv: recorded data, temporary directories in memory
 //
 // To see how the packages are written, start with userfile; most are as small.

@@ -7,11 +7,13 @@
 //   - grant: resolves granted paths into directory handles
 //   - audit: writes and reads the audit log, rotation, calls that must not run unrecorded
 //   - engine/code: the cache of compiled modules, and the compiler process
-//   - engine/meter: rewrites modules, so that they can be interrupted and restored: fuel, stack depth, jumps
-//   - engine/meter/wasm: decodes and encodes the binary format of WebAssembly
 //   - engine/modinfo: what a file tells about itself, for `bulkhead inspect`
 //
-// In both:
+// In the compiler process:
+//   - engine/meter: rewrites modules, so that they can be interrupted and restored: fuel, stack depth, jumps
+//   - engine/meter/wasm: decodes and encodes the binary format of WebAssembly
+//
+// In host and worker:
 //   - worker/wire: frames between host and worker
 //   - confine: restricts a process: namespaces, Landlock, seccomp, limits; reports the layers
 //   - derived: data that modules derive from files, kept between calls and processes
