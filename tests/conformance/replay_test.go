@@ -17,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -30,6 +31,7 @@ const conversations = "testdata"
 // TestReplay repeats the conversations that were recorded over HTTP, over a pair of streams. The server must send the same
 // messages; between two messages of the client, their order may differ.
 func TestReplay(t *testing.T) {
+	testenv.NotShort(t, "builds the program")
 	plugins := testcache.Must(testcache.Plugins(testcache.Must(testcache.Program("../../cmd/bulkhead", testcache.AnyCgo)), "../../examples/everything"))
 	cache := testcache.Must(testcache.Compiled("../../internal/runtime/engine/code"))
 	t.Setenv("XDG_CACHE_HOME", cache)

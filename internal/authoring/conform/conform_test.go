@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/conform"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -18,6 +19,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestGoSDKConforms(t *testing.T) {
+	testenv.NotShort(t, "compiles a module of a Go program")
 	compiled := testcache.Must(testcache.Compiled("../../runtime/engine/code"))
 	results, err := conform.Run(t.Context(), testcache.Must(testcache.Module("testdata/module")), filepath.Join(compiled, "bulkhead"))
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scenario"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -47,6 +48,7 @@ var buildProbe = sync.OnceValues(func() (scenario.Plugin, error) {
 
 func probe(t *testing.T) scenario.Plugin {
 	t.Helper()
+	testenv.NotShort(t, "builds a plugin with the go command")
 	testcache.DependOn(t, "../../../sdk")
 	p, err := buildProbe()
 	if err != nil {

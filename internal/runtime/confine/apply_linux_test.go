@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 func init() {
@@ -45,6 +47,7 @@ func text(err error) string {
 }
 
 func TestProbeAgreesWithApply(t *testing.T) {
+	testenv.NotShort(t, "starts many processes")
 	probed := run(t, job{Scenario: "probe"}, Options{NoNamespaces: true}).Report
 	applied := run(t, job{Scenario: "apply"}, Options{}).Report
 	if len(probed) != len(applied) {

@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter/wasm"
 )
@@ -57,6 +58,7 @@ path = { type = 'string' }
 `
 
 func TestCommand(t *testing.T) {
+	testenv.NotShort(t, "compiles a module of a Go program")
 	module := program(t)
 	w := hosttest.New(t, commandPlugin("run", module, `
 [[capabilities.fs]]

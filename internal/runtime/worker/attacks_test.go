@@ -39,6 +39,7 @@ func TestWorkerThatIsStaleAtStartGetsNoCall(t *testing.T) {
 // If a worker is killed because calls exceeded their time limit, these calls are not retried: each retry would use the time
 // limit again.
 func TestTimedOutCallsAreNotRetried(t *testing.T) {
+	t.Parallel()
 	var launches atomic.Int32
 	s := newSupervisor(t, func(c *Config) {
 		c.Limits.Time = 10 * time.Millisecond

@@ -152,6 +152,7 @@ func TestHostileWorkerLosesItsOwnCallsOnly(t *testing.T) {
 }
 
 func TestStalledWorkerIsReplaced(t *testing.T) {
+	t.Parallel()
 	s := newSupervisor(t, func(c *Config) { c.Limits.Time = 10 * time.Millisecond })
 	_, err := s.Call(t.Context(), method("write"))
 	if code := codeOf(t, err); code != engine.CodeWorkerLost {
@@ -163,6 +164,7 @@ func TestStalledWorkerIsReplaced(t *testing.T) {
 // TestWorkerThatReadsNoReplyIsReplaced has a worker that sends a result but does not read the reply to an operation. The call
 // must end, and the next call must get a new worker.
 func TestWorkerThatReadsNoReplyIsReplaced(t *testing.T) {
+	t.Parallel()
 	s := newSupervisor(t, func(c *Config) { c.Limits.Time = 200 * time.Millisecond })
 	r := method("no reading")
 	r.Ask = func(context.Context, wire.Ask) wire.Reply { return wire.Reply{Result: make([]byte, 16<<20)} }
@@ -246,8 +248,10 @@ func TestWorkerThatCannotStart(t *testing.T) {
 // TestCallsWithoutEffectsAreRetriedInNewWorker ends a worker by one of its calls. Concurrent calls without effects are retried;
 // calls that may have had an effect fail.
 func TestCallsWithoutEffectsAreRetriedInNewWorker(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"exit", "memory"} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			s := newSupervisor(t, nil)
 			wantEcho(t, s)
 			var all sync.WaitGroup

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 
@@ -30,6 +31,7 @@ func (w *world) manyFiles(dir string, n int) {
 
 // The memory of listings is bounded for all open directories together.
 func TestListingsOfManyDirectoriesAreBounded(t *testing.T) {
+	testenv.NotShort(t, "makes many files")
 	w := newWorld(t)
 	w.manyFiles("w/many", 2000)
 	var before, after runtime.MemStats

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
@@ -18,6 +19,7 @@ import (
 // rewrites it. If the index would become too large, Publish must fail before it writes any file. After packages are
 // removed, Publish must succeed.
 func TestPublishRefusesIndexThatWouldGrowTooLarge(t *testing.T) {
+	testenv.NotShort(t, "reads an index of the greatest size")
 	const many = 420
 	long := strings.Repeat("a word and ", 2000)
 	packages := func(root, description string) {

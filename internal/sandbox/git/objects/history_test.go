@@ -12,12 +12,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // For loose and for packed objects, FindCommit returns the same commit as git log, with the same abbreviation.
 func TestFindCommitAgreesWithGit(t *testing.T) {
+	testenv.NotShort(t, "starts git many times")
 	for seed := range int64(2) {
 		r := gittest.History(t, 300, seed)
 		for _, layout := range []string{"loose", "packed by go-git", "packed by git"} {
@@ -182,6 +184,7 @@ func flip(digit string) string {
 
 // The git program packs the files, with deltas that it computes, and the branches (git gc).
 func TestReadFileAgreesWithGit(t *testing.T) {
+	testenv.NotShort(t, "starts git many times")
 	r := gittest.New(t, t.TempDir())
 	var parents []plumbing.Hash
 	text := strings.Repeat("a line of some length that stays as it is\n", 400)

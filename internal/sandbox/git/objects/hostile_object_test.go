@@ -20,6 +20,7 @@ import (
 )
 
 func TestHostileLooseObjectsFail(t *testing.T) {
+	testenv.NotShort(t, "makes and reads large repositories")
 	zeros := func(n int64) io.Reader { return io.LimitReader(zeroReader{}, n) }
 	cases := []struct {
 		rule    string
@@ -158,6 +159,7 @@ func TestHistorySearchIsBounded(t *testing.T) {
 }
 
 func TestHostileTreesFail(t *testing.T) {
+	testenv.NotShort(t, "makes and reads large repositories")
 	hash := strings.Repeat("x", 20)
 	cases := []struct {
 		rule string
@@ -193,6 +195,7 @@ func TestHostileTreesFail(t *testing.T) {
 // Twelve nested trees describe 10^12 files, since each contains the next tree ten times. The walk must end after a million files, or when
 // its context ends.
 func TestRecursiveTreeIsBounded(t *testing.T) {
+	testenv.NotShort(t, "makes and reads large repositories")
 	r := gittest.New(t, t.TempDir())
 	h := r.Blob("x")
 	level := []byte("100644 a\x00" + string(h[:]))

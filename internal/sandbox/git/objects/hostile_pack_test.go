@@ -11,11 +11,13 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 func TestHostilePacksFail(t *testing.T) {
+	testenv.NotShort(t, "makes and reads large repositories")
 	self := plumbing.NewHash(strings.Repeat("ab", 20))
 	other := plumbing.NewHash(strings.Repeat("cd", 20))
 	delta := func(sizes ...uint64) []byte {

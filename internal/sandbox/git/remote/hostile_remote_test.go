@@ -17,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -150,6 +151,7 @@ func packOf(count uint32, entries ...[]byte) []byte {
 }
 
 func TestHostileReceivedPacksFail(t *testing.T) {
+	testenv.NotShort(t, "makes and reads large repositories")
 	other := plumbing.NewHash(strings.Repeat("cd", 20))
 	raw := func(kind plumbing.ObjectType, content string) (plumbing.Hash, []byte) {
 		return plumbing.ComputeHash(kind, []byte(content)), gittest.EntryBytes(kind, len(content), nil, []byte(content))

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/worktree"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -40,6 +41,7 @@ func indexEntry(mode uint32, flags uint16, name string) []byte {
 }
 
 func TestHostileIndexesFail(t *testing.T) {
+	testenv.NotShort(t, "makes and reads large repositories")
 	good := indexEntry(0o100644, 1, "a")
 	cases := []struct {
 		rule  string

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -55,6 +56,7 @@ func compareWithGit(t *testing.T, dir string) {
 }
 
 func TestStatusAgreesWithGit(t *testing.T) {
+	testenv.NotShort(t, "starts git many times")
 	cases := []struct {
 		rule    string
 		arrange func(t *testing.T, r *gittest.Repo)
