@@ -30,9 +30,9 @@ type answer struct {
 	stop     func()
 }
 
-// run runs the rest of a call, if there is any, and writes the answer. A response that comes soon is written by the same
+// finish does the rest of a call, if there is any, and writes the answer. A response that comes soon is written by the same
 // goroutine. Anything else is written by another one, while the call runs.
-func (a *answer) run(rest func()) {
+func (a *answer) finish(rest func()) {
 	if rest != nil && TestHook != nil {
 		go rest() // the hook may end the connection before the call
 		rest = nil

@@ -155,7 +155,7 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner call.Princ
 	if listens {
 		a.stopping, a.stop = s.stopping, session.Close
 	}
-	a.run(rest)
+	a.finish(rest)
 }
 
 // sessionOf returns the session of a message of the legacy era, which may open it. If there is none, it answers with an error,
@@ -213,7 +213,7 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request, session *session
 			s.log.Debug("a session was opened", "principal", session.owner)
 		}
 	}
-	a.run(rest)
+	a.finish(rest)
 }
 
 // count counts a call until it ends, which may be after its connection. Then it calls ended.
