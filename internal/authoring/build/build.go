@@ -36,7 +36,7 @@ type Options struct {
 	// Memory and Time bound a module that is asked for its handlers; 0: the limits of its manifest.
 	Memory int64
 	Time   time.Duration
-	// CommandTime bounds each build command, which the builds of later plugins wait for; 0: DefaultCommandTime.
+	// CommandTime bounds each build command, which the builds of later plugins wait for; 0: defaultCommandTime.
 	CommandTime time.Duration
 	// Built is called when All has built a plugin, with its index, while All builds others. It may be called concurrently. Nil: nothing
 	// is called.
@@ -45,8 +45,8 @@ type Options struct {
 	Grace time.Duration
 }
 
-// DefaultCommandTime is the default of Options.CommandTime. A build with a cold cache on a busy machine takes minutes.
-const DefaultCommandTime = 30 * time.Minute
+// defaultCommandTime is the default of Options.CommandTime. A build with a cold cache on a busy machine takes minutes.
+const defaultCommandTime = 30 * time.Minute
 
 // Result is a built plugin.
 type Result struct {
@@ -88,7 +88,7 @@ type builder struct {
 }
 
 func newBuilder(o Options) (*builder, error) {
-	b := &builder{out: o.out(), log: o.Log, memory: o.Memory, time: o.Time, command: cmp.Or(o.CommandTime, DefaultCommandTime), grace: cmp.Or(o.Grace, grace)}
+	b := &builder{out: o.out(), log: o.Log, memory: o.Memory, time: o.Time, command: cmp.Or(o.CommandTime, defaultCommandTime), grace: cmp.Or(o.Grace, grace)}
 	if b.log == nil {
 		b.log = hclog.NewNullLogger()
 	}

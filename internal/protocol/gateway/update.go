@@ -38,11 +38,6 @@ func (g *Gateway) Apply(u *Update) (toolsChanged bool) {
 	return c.tools
 }
 
-// AnnounceLists notifies the sessions of changed lists. It is for tests of clients.
-func (g *Gateway) AnnounceLists(tools, prompts, resources bool) {
-	g.announce(nil, changes{tools: tools, prompts: prompts, resources: resources})
-}
-
 func (o Offers) union(other Offers) Offers {
 	return Offers{
 		Tools: o.Tools || other.Tools, ToolsChange: o.ToolsChange || other.ToolsChange,

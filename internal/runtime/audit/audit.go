@@ -39,17 +39,17 @@ const (
 
 // Defaults and bounds of a Config.
 const (
-	DefaultMaxSize = 64 << 20
+	defaultMaxSize = 64 << 20
 	MinMaxSize     = MaxLine // one line always fits
-	DefaultKeep    = 5
+	defaultKeep    = 5
 	MaxKeep        = 1000
 )
 
 // Config configures a Log.
 type Config struct {
 	File      string       // absolute; its directory is created if it is absent
-	MaxSize   int64        // bytes at which the file is rotated; 0: DefaultMaxSize
-	Keep      int          // number of rotated files to keep: File.1 is the newest; 0: DefaultKeep
+	MaxSize   int64        // bytes at which the file is rotated; 0: defaultMaxSize
+	Keep      int          // number of rotated files to keep: File.1 is the newest; 0: defaultKeep
 	Arguments string       // ArgumentsHash, ArgumentsFull or ArgumentsNone; empty: ArgumentsHash
 	OnFailure string       // FailOpen or FailClosed; empty: FailOpen
 	Log       hclog.Logger // receives reports of lost records; nil: discards them
@@ -60,10 +60,10 @@ type Config struct {
 // withDefaults validates c and sets its defaults.
 func (c Config) withDefaults() (Config, error) {
 	if c.MaxSize == 0 {
-		c.MaxSize = DefaultMaxSize
+		c.MaxSize = defaultMaxSize
 	}
 	if c.Keep == 0 {
-		c.Keep = DefaultKeep
+		c.Keep = defaultKeep
 	}
 	if c.Arguments == "" {
 		c.Arguments = ArgumentsHash

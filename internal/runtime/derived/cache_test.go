@@ -394,7 +394,7 @@ func FuzzReadRecords(f *testing.F) {
 
 func TestReadRefusesResultsThatCannotExist(t *testing.T) {
 	for name, k := range map[string]Key{
-		"function": {Function: MaxFunctions}, "size": {Size: -1}, "length of a SHA-256": {Function: SHA256},
+		"function": {Function: maxFunctions}, "size": {Size: -1}, "length of a SHA-256": {Function: SHA256},
 	} {
 		if got, err := read(appendRecord(header(Tag{1}), k, []byte("x")), Tag{1}); !errors.Is(err, errDamaged) || len(got) > 0 {
 			t.Errorf("%s: %v, %v", name, got, err)

@@ -13,11 +13,11 @@ import (
 // SHA256 is the value of Key.Function for the SHA-256 of a file.
 const SHA256 = ^uint32(0)
 
-// MaxFunctions is the number of derive functions that a module may have.
-const MaxFunctions = 64
+// maxFunctions is the number of derive functions that a module may have.
+const maxFunctions = 64
 
-// MaxData is the maximum size of the data of one file, in bytes.
-const MaxData = 1 << 20
+// maxData is the maximum size of the data of one file, in bytes.
+const maxData = 1 << 20
 
 // Key identifies the result of a function on one version of a file. Times are in nanoseconds since 1970.
 type Key struct {
@@ -44,7 +44,7 @@ const (
 )
 
 // MaxRecord is the maximum size of an encoded record, in bytes.
-const MaxRecord = headSize + MaxData
+const MaxRecord = headSize + maxData
 
 // errDamaged is wrapped by the errors of readRecords for invalid content, which an intact host never writes.
 var errDamaged = errors.New("damaged")
@@ -123,5 +123,5 @@ func (k Key) valid(length int64) bool {
 	if k.Function == SHA256 {
 		return length == sha256.Size && k.Size >= 0
 	}
-	return k.Function < MaxFunctions && length <= MaxData && k.Size >= 0
+	return k.Function < maxFunctions && length <= maxData && k.Size >= 0
 }

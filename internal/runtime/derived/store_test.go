@@ -154,7 +154,7 @@ func TestResultsInUseOutliveRotation(t *testing.T) {
 func TestFilesAreBounded(t *testing.T) {
 	h := newHost(t, t.TempDir())
 	w := h.worker(t, "notes")
-	data := strings.Repeat("x", MaxData)
+	data := strings.Repeat("x", maxData)
 	for n := range 100 {
 		h.at.at = h.at.at.Add(time.Second) // one second allows 1 MiB
 		w.Take(record(n, data))

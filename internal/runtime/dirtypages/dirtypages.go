@@ -11,8 +11,8 @@ import (
 	"os"
 )
 
-// Open returns ErrUnsupported on a system that lacks the interfaces.
-var ErrUnsupported = errors.New("recording of written pages is not supported by this system (Linux 6.7 or later)")
+// Open returns errUnsupported on a system that lacks the interfaces.
+var errUnsupported = errors.New("recording of written pages is not supported by this system (Linux 6.7 or later)")
 
 // PageSize is the granularity in bytes.
 var PageSize = os.Getpagesize()

@@ -43,7 +43,7 @@ var errDistrusted = errors.New("the record of written pages was incomplete")
 func Open() (*Tracker, error) {
 	faults, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|unix.O_NONBLOCK|userModeOnly, 0, 0)
 	if errno != 0 {
-		return nil, fmt.Errorf("%w: userfaultfd: %w", ErrUnsupported, errno)
+		return nil, fmt.Errorf("%w: userfaultfd: %w", errUnsupported, errno)
 	}
 	t := &Tracker{faults: int(faults), pagemap: -1}
 	api := [3]uint64{apiVersion, featureUnmapped | featureAsync, 0}
@@ -56,7 +56,7 @@ func Open() (*Tracker, error) {
 	}
 	if err != nil {
 		t.Close()
-		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
+		return nil, fmt.Errorf("%w: %w", errUnsupported, err)
 	}
 	return t, nil
 }

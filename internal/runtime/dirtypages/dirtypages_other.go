@@ -5,14 +5,14 @@ package dirtypages
 // Tracker is not available on this system.
 type Tracker struct{}
 
-// Open returns ErrUnsupported.
-func Open() (*Tracker, error) { return nil, ErrUnsupported }
+// Open returns errUnsupported.
+func Open() (*Tracker, error) { return nil, errUnsupported }
 
 // Close does nothing.
 func (t *Tracker) Close() {}
 
-// Track returns ErrUnsupported.
-func (t *Tracker) Track([]byte) (*Memory, error) { return nil, ErrUnsupported }
+// Track returns errUnsupported.
+func (t *Tracker) Track([]byte) (*Memory, error) { return nil, errUnsupported }
 
 // Memory is not available on this system.
 type Memory struct{}
@@ -20,8 +20,8 @@ type Memory struct{}
 // Distrust does nothing.
 func (m *Memory) Distrust() {}
 
-// Protect returns ErrUnsupported.
-func (m *Memory) Protect(int) error { return ErrUnsupported }
+// Protect returns errUnsupported.
+func (m *Memory) Protect(int) error { return errUnsupported }
 
-// Written returns ErrUnsupported.
-func (m *Memory) Written(int, func(from, to int)) error { return ErrUnsupported }
+// Written returns errUnsupported.
+func (m *Memory) Written(int, func(from, to int)) error { return errUnsupported }

@@ -42,8 +42,8 @@ const (
 	exportComplete      = "complete"
 )
 
-// ErrNoPlugin is the error of Detect for a module that is not a plugin of hyper-mcp.
-var ErrNoPlugin = errors.New("it exports neither call and describe, nor list_tools, list_prompts, list_resources, list_resource_templates or read_resource, by which hyper-mcp knows a plugin")
+// errNoPlugin is the error of Detect for a module that is not a plugin of hyper-mcp.
+var errNoPlugin = errors.New("it exports neither call and describe, nor list_tools, list_prompts, list_resources, list_resource_templates or read_resource, by which hyper-mcp knows a plugin")
 
 // Detect returns the version of a plugin by its exported functions.
 func Detect(exports func(name string) bool) (Version, error) {
@@ -53,7 +53,7 @@ func Detect(exports func(name string) bool) (Version, error) {
 	case exports(exportListTools), exports(exportListPrompts), exports(exportListResources), exports(exportListTemplates), exports(exportReadResource):
 		return V2, nil
 	}
-	return 0, ErrNoPlugin
+	return 0, errNoPlugin
 }
 
 // entry maps a method of MCP to the export that handles it.

@@ -33,8 +33,8 @@ func (b Breadth) String() string {
 // Broad reports whether a directory of this breadth contains all of the user's files.
 func (b Breadth) Broad() bool { return b >= Home }
 
-// BreadthOf returns the breadth of the directory at path, which may be lexical or resolved.
-func BreadthOf(path string, places config.Places) Breadth {
+// breadthOf returns the breadth of the directory at path, which may be lexical or resolved.
+func breadthOf(path string, places config.Places) Breadth {
 	switch {
 	case path == filepath.Dir(path):
 		return Root
@@ -56,19 +56,19 @@ func (w *walker) resolve(kind, path string, places config.Places, within []strin
 	path = filepath.Clean(path)
 	p, err := w.walk(path)
 	if link := (*linkError)(nil); asLink(err, &link) {
-		return nil, &RefusedError{kind, path, link.Error(), grantItself(keyOf(kind), link.target) + ", or replace the link by a directory"}
+		return nil, &refusedError{kind, path, link.Error(), grantItself(keyOf(kind), link.target) + ", or replace the link by a directory"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("granted %s %s: %w", kind, path, err)
 	}
 	if what := broader(path, p, places); what != "" {
 		p.close()
-		return nil, &RefusedError{kind, path, what, grantItself(keyOf(kind), p.path())}
+		return nil, &refusedError{kind, path, what, grantItself(keyOf(kind), p.path())}
 	}
 	if within != nil && !slices.ContainsFunc(within, func(dir string) bool { return contain.Within(dir, p.path()) }) {
 		what := fmt.Sprintf("it resolves to %q, outside of %s, which the ceiling of this machine allows", p.path(), strings.Join(within, ", "))
 		p.close()
-		return nil, &RefusedError{kind, path, what, "grant a directory there, or ask the administrator of this machine"}
+		return nil, &refusedError{kind, path, what, "grant a directory there, or ask the administrator of this machine"}
 	}
 	return p, nil
 }
@@ -80,7 +80,7 @@ func broader(granted string, p *place, places config.Places) string {
 	if real == granted {
 		return ""
 	}
-	asked, got := BreadthOf(granted, places), BreadthOf(real, places)
+	asked, got := breadthOf(granted, places), breadthOf(real, places)
 	if len(p.missing) == 0 && !got.Broad() {
 		got = max(got, breadthOfID(p.id(), places))
 	}
@@ -97,7 +97,7 @@ func broader(granted string, p *place, places config.Places) string {
 func breadthOfID(id FileID, places config.Places) Breadth {
 	for dir := places.Home; dir != ""; dir = filepath.Dir(dir) {
 		if at, err := identify(dir, true); err == nil && at == id {
-			return BreadthOf(dir, places)
+			return breadthOf(dir, places)
 		}
 		if dir == filepath.Dir(dir) {
 			break

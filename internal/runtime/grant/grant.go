@@ -23,9 +23,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// MaxDirectories bounds the number of directories and repositories of one grant. Each takes one descriptor, or three if it is a
+// maxDirectories bounds the number of directories and repositories of one grant. Each takes one descriptor, or three if it is a
 // writable directory that does not exist. The Set takes two more.
-const MaxDirectories = 128
+const maxDirectories = 128
 
 // Config is the input of Resolve.
 type Config struct {
@@ -105,26 +105,26 @@ const (
 	Repository = "repository"
 )
 
-// RefusedError reports that a granted path must not be used in its present state.
-type RefusedError struct {
+// refusedError reports that a granted path must not be used in its present state.
+type refusedError struct {
 	Kind    string // Directory or Repository
 	Granted string
 	What    string // what is wrong with the path Granted
 	Remedy  string
 }
 
-func (e *RefusedError) Error() string {
+func (e *refusedError) Error() string {
 	return fmt.Sprintf("granted %s %s: %s: %s", e.Kind, e.Granted, e.What, e.Remedy)
 }
 
 // Resolve opens the granted paths. Its error names the path. If the rules for links or breadth refuse the path, the error is a
-// *RefusedError.
+// *refusedError.
 func Resolve(c Config) (*Set, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
-	if n := len(c.Grant.FS) + len(c.Grant.Git); n > MaxDirectories {
-		return nil, fmt.Errorf("%d directories and repositories are granted, but at most %d may be granted: grant a directory that contains several of them", n, MaxDirectories)
+	if n := len(c.Grant.FS) + len(c.Grant.Git); n > maxDirectories {
+		return nil, fmt.Errorf("%d directories and repositories are granted, but at most %d may be granted: grant a directory that contains several of them", n, maxDirectories)
 	}
 	s := &Set{log: c.Log, staged: map[int]*staged{}}
 	if err := s.resolve(c); err != nil {
@@ -212,7 +212,7 @@ func (s *Set) repository(c Config, w *walker, granted config.Git) error {
 	for _, m := range s.Mounts {
 		if contain.Within(m.Granted, granted.Repo) && !contain.Within(m.Path, p.path()) {
 			p.close()
-			return &RefusedError{Repository, granted.Repo,
+			return &refusedError{Repository, granted.Repo,
 				fmt.Sprintf("it resolves to %q, outside of the granted directory %s", p.path(), m.Granted), grantItself("git", p.path())}
 		}
 	}

@@ -250,11 +250,11 @@ func TestBreadthOf(t *testing.T) {
 		"/": Root, "/home": HoldsHome, "/home/u": Home, "/home/u/code": HoldsProject, "/home/u/code/p": InProject,
 		"/home/u/code/p/docs": InProject, "/home/u/code/p2": Outside, "/home/u2": Outside, "/mnt": Outside,
 	} {
-		if got := BreadthOf(path, places); got != want {
+		if got := breadthOf(path, places); got != want {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
 	}
-	if got := BreadthOf("/x", config.Places{}); got != Outside {
+	if got := breadthOf("/x", config.Places{}); got != Outside {
 		t.Errorf("without places, the writable directories are %q", got)
 	}
 }
@@ -312,19 +312,19 @@ func TestRepositories(t *testing.T) {
 
 	w.Grant.Git = []config.Git{{Repo: w.path("notes/out"), Access: manifest.Read}}
 	_, err := Resolve(w.Config)
-	if refused := (*RefusedError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), "outside of the granted directory") {
+	if refused := (*refusedError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), "outside of the granted directory") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestDirectoriesAreBounded(t *testing.T) {
 	w := newWorld(t)
-	for i := range MaxDirectories {
+	for i := range maxDirectories {
 		w.grant(manifest.ReadWrite, fmt.Sprintf("absent/%d", i))
 	}
 	before := descriptors()
 	s := w.resolve()
-	if got := descriptors() - before; before >= 0 && got > 3*MaxDirectories+2 {
+	if got := descriptors() - before; before >= 0 && got > 3*maxDirectories+2 {
 		t.Errorf("%d descriptors are held", got)
 	}
 	w.must(s.Close())

@@ -9,14 +9,14 @@ import (
 )
 
 // Look resolves a granted path by the rules of Resolve. It keeps no handle and creates nothing. within has the meaning of
-// config.Mount.Within. If the error is a *RefusedError, the returned path is resolved as far as possible.
+// config.Mount.Within. If the error is a *refusedError, the returned path is resolved as far as possible.
 func Look(kind, path string, places config.Places, writable, within []string) (Place, error) {
 	p, err := newWalker(places, writable, nil).resolve(kind, path, places, within)
 	if err != nil {
-		return Place{Path: resolved(path), Breadth: BreadthOf(resolved(path), places)}, err
+		return Place{Path: resolved(path), Breadth: breadthOf(resolved(path), places)}, err
 	}
 	defer p.close()
-	return Place{Path: p.path(), Breadth: BreadthOf(p.path(), places), Exists: len(p.missing) == 0}, nil
+	return Place{Path: p.path(), Breadth: breadthOf(p.path(), places), Exists: len(p.missing) == 0}, nil
 }
 
 // Place is a granted path after its resolution.

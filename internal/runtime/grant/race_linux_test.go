@@ -73,7 +73,7 @@ func TestResolveUnderSwaps(t *testing.T) {
 	for range 1500 {
 		s, err := Resolve(w.Config)
 		if err != nil {
-			link := (*RefusedError)(nil)
+			link := (*refusedError)(nil)
 			if !errors.As(err, &link) && !errors.Is(err, errMoved) {
 				t.Errorf("got %v", err)
 			}

@@ -256,13 +256,6 @@ func (s *Supervisor) Retire(why string) {
 	}
 }
 
-// Running returns the number of worker processes.
-func (s *Supervisor) Running() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.all)
-}
-
 // Close ends all processes and the calls in them. Further calls fail.
 func (s *Supervisor) Close() {
 	s.mu.Lock()

@@ -32,8 +32,8 @@ func TestBudgetEndsTheLeastRecentlyUsedWorkerFirst(t *testing.T) {
 	another := inPool(t, pool, nil)
 	wantEcho(t, another)
 	wantEcho(t, another) // now its worker counts toward the budget
-	if all[1].Running() != 0 || another.Running() != 1 {
-		t.Errorf("the plugins have %d, %d, %d and %d workers; want none for the second and one for the last", all[0].Running(), all[1].Running(), all[2].Running(), another.Running())
+	if all[1].running() != 0 || another.running() != 1 {
+		t.Errorf("the plugins have %d, %d, %d and %d workers; want none for the second and one for the last", all[0].running(), all[1].running(), all[2].running(), another.running())
 	}
 	wantEcho(t, all[1]) // starts a new worker
 }
@@ -115,4 +115,11 @@ func TestCrowdingWorkerIsDemoted(t *testing.T) {
 	wantEcho(t, spinning) // runs in the demoted process, which then ends
 	<-p.gone
 	wantEcho(t, spinning)
+}
+
+// running returns the number of worker processes.
+func (s *Supervisor) running() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
 }

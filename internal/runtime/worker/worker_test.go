@@ -216,7 +216,7 @@ func TestCancelledCallKeepsItsWorker(t *testing.T) {
 	if code := codeOf(t, err); code != engine.CodeCanceled {
 		t.Errorf("got %q: %v", code, err)
 	}
-	if n := s.Running(); n != 1 {
+	if n := s.running(); n != 1 {
 		t.Errorf("%d workers run, want 1: the worker of a cancelled call must not be ended", n)
 	}
 }
@@ -230,7 +230,7 @@ func TestWorkerThatCannotStart(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 			}
-			if n := s.Running(); n != 0 {
+			if n := s.running(); n != 0 {
 				t.Errorf("%d workers run, want none", n)
 			}
 		})
@@ -348,13 +348,13 @@ func TestStaleWorkerGetsNoMoreCallsAndDrains(t *testing.T) {
 	<-asked
 	stale.Store(true)
 	second := worker()
-	if first == second || s.Running() != 2 {
-		t.Errorf("calls before and after the replacement ran in the workers %s and %s, want different ones; %d workers run, want 2", first, second, s.Running())
+	if first == second || s.running() != 2 {
+		t.Errorf("calls before and after the replacement ran in the workers %s and %s, want different ones; %d workers run, want 2", first, second, s.running())
 	}
 	close(goOn)
 	all.Wait()
-	if s.Running() != 1 {
-		t.Errorf("%d workers run, want 1", s.Running())
+	if s.running() != 1 {
+		t.Errorf("%d workers run, want 1", s.running())
 	}
 }
 
@@ -362,7 +362,7 @@ func TestIdleWorkerEnds(t *testing.T) {
 	s := newSupervisor(t, func(c *Config) { c.Idle = time.Millisecond })
 	for range 3 {
 		wantEcho(t, s)
-		for s.Running() > 0 {
+		for s.running() > 0 {
 			time.Sleep(time.Millisecond)
 		}
 	}

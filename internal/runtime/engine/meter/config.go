@@ -10,31 +10,31 @@ type Config struct {
 	Stack    int64 // DefaultStack: bytes of native stack, as counted in ExportStack
 	TableMax int   // DefaultTableMax: elements of a table; a module whose tables have more at their start is refused
 
-	MaxModule    int // DefaultMaxModule: bytes of the module
-	MaxFunctions int // DefaultMaxFunctions: functions that the module defines
-	MaxBody      int // DefaultMaxBody: bytes of a function's body
-	MaxLocals    int // DefaultMaxLocals: parameters and locals of a function
-	MaxNesting   int // DefaultMaxNesting: depth of nested blocks
-	MaxLabels    int // DefaultMaxLabels: labels of a br_table
-	MaxTypes     int // DefaultMaxTypes: function types
-	MaxArity     int // DefaultMaxArity: parameters of a type; the same limit applies to its results
-	MaxValues    int // DefaultMaxValues: parameters and results of all types
-	MaxImports   int // DefaultMaxImports: imports
-	MaxExports   int // DefaultMaxExports: exports
-	MaxGlobals   int // DefaultMaxGlobals: globals
-	MaxTables    int // DefaultMaxTables: tables
-	MaxElements  int // DefaultMaxElements: element segments
-	MaxItems     int // DefaultMaxItems: elements of all element segments together
-	MaxData      int // DefaultMaxData: data segments
-	MaxName      int // DefaultMaxName: bytes of the name of an import, an export or a function
-	MaxNames     int // DefaultMaxNames: bytes of the names of all imports and exports together
-	MaxControl   int // DefaultMaxControl: control instructions of a function, counted as in estimate.go
+	MaxModule    int // defaultMaxModule: bytes of the module
+	MaxFunctions int // defaultMaxFunctions: functions that the module defines
+	MaxBody      int // defaultMaxBody: bytes of a function's body
+	MaxLocals    int // defaultMaxLocals: parameters and locals of a function
+	MaxNesting   int // defaultMaxNesting: depth of nested blocks
+	MaxLabels    int // defaultMaxLabels: labels of a br_table
+	MaxTypes     int // defaultMaxTypes: function types
+	MaxArity     int // defaultMaxArity: parameters of a type; the same limit applies to its results
+	MaxValues    int // defaultMaxValues: parameters and results of all types
+	MaxImports   int // defaultMaxImports: imports
+	MaxExports   int // defaultMaxExports: exports
+	MaxGlobals   int // defaultMaxGlobals: globals
+	MaxTables    int // defaultMaxTables: tables
+	MaxElements  int // defaultMaxElements: element segments
+	MaxItems     int // defaultMaxItems: elements of all element segments together
+	MaxData      int // defaultMaxData: data segments
+	MaxName      int // defaultMaxName: bytes of the name of an import, an export or a function
+	MaxNames     int // defaultMaxNames: bytes of the names of all imports and exports together
+	MaxControl   int // defaultMaxControl: control instructions of a function, counted as in estimate.go
 
 	// The following fields limit the estimates of estimate.go. Fields with the suffix Sum limit the sum over all functions; the others limit
 	// each function.
-	MaxBlockArgs, MaxBlockArgsSum int64 // DefaultMaxBlockArgs, DefaultMaxBlockArgsSum: arguments of basic blocks in the compiler's SSA form
-	MaxWork, MaxWorkSum           int64 // DefaultMaxWork, DefaultMaxWorkSum: nanoseconds that compiling takes
-	MaxCode, MaxCodeSum           int64 // DefaultMaxCode, DefaultMaxCodeSum: bytes of compiled code
+	MaxBlockArgs, MaxBlockArgsSum int64 // defaultMaxBlockArgs, defaultMaxBlockArgsSum: arguments of basic blocks in the compiler's SSA form
+	MaxWork, MaxWorkSum           int64 // defaultMaxWork, defaultMaxWorkSum: nanoseconds that compiling takes
+	MaxCode, MaxCodeSum           int64 // defaultMaxCode, defaultMaxCodeSum: bytes of compiled code
 }
 
 // Defaults of the fields of Config.
@@ -42,34 +42,34 @@ const (
 	DefaultStack    = 16 << 20 // some ten thousand frames of Go code, or a hundred thousand small ones
 	DefaultTableMax = 1 << 18  // 2 MiB, which one instruction can move in much less than a millisecond
 
-	DefaultMaxModule    = 64 << 20
-	DefaultMaxFunctions = 200_000
-	DefaultMaxBody      = 2 << 20
-	DefaultMaxLocals    = 20_000
-	DefaultMaxNesting   = 5_000 // the Go compiler nests a block for each resume point of a function, and functions have hundreds of these
-	DefaultMaxLabels    = 40_000
-	DefaultMaxTypes     = 10_000
-	DefaultMaxArity     = 1_000
-	DefaultMaxValues    = 100_000 // Go modules have 20 types of 100 values
-	DefaultMaxImports   = 1_000
-	DefaultMaxExports   = 20_000
-	DefaultMaxGlobals   = 2_000
-	DefaultMaxTables    = 16
-	DefaultMaxElements  = 20_000
-	DefaultMaxItems     = DefaultTableMax // an element takes 12 bytes in the module, and 8 bytes in each instance
-	DefaultMaxData      = 200_000         // the Go linker writes ten data segments for each kilobyte of a module
-	DefaultMaxName      = 10_000
-	DefaultMaxNames     = 2 << 20
+	defaultMaxModule    = 64 << 20
+	defaultMaxFunctions = 200_000
+	defaultMaxBody      = 2 << 20
+	defaultMaxLocals    = 20_000
+	defaultMaxNesting   = 5_000 // the Go compiler nests a block for each resume point of a function, and functions have hundreds of these
+	defaultMaxLabels    = 40_000
+	defaultMaxTypes     = 10_000
+	defaultMaxArity     = 1_000
+	defaultMaxValues    = 100_000 // Go modules have 20 types of 100 values
+	defaultMaxImports   = 1_000
+	defaultMaxExports   = 20_000
+	defaultMaxGlobals   = 2_000
+	defaultMaxTables    = 16
+	defaultMaxElements  = 20_000
+	defaultMaxItems     = DefaultTableMax // an element takes 12 bytes in the module, and 8 bytes in each instance
+	defaultMaxData      = 200_000         // the Go linker writes ten data segments for each kilobyte of a module
+	defaultMaxName      = 10_000
+	defaultMaxNames     = 2 << 20
 
 	// Of the functions of six Go modules, the largest has 4,750 control instructions, 93,000 block arguments, 0.3 s of work and 0.6 MB of
 	// code.
-	DefaultMaxControl      = 30_000
-	DefaultMaxBlockArgs    = 4_000_000
-	DefaultMaxBlockArgsSum = 100_000_000
-	DefaultMaxWork         = 20_000_000_000
-	DefaultMaxWorkSum      = 100_000_000_000
-	DefaultMaxCode         = 8 << 20   // compiling takes about sixty times as much memory
-	DefaultMaxCodeSum      = 256 << 20 // the estimate for a Go module of 8 MB is 62 MB
+	defaultMaxControl      = 30_000
+	defaultMaxBlockArgs    = 4_000_000
+	defaultMaxBlockArgsSum = 100_000_000
+	defaultMaxWork         = 20_000_000_000
+	defaultMaxWorkSum      = 100_000_000_000
+	defaultMaxCode         = 8 << 20   // compiling takes about sixty times as much memory
+	defaultMaxCodeSum      = 256 << 20 // the estimate for a Go module of 8 MB is 62 MB
 )
 
 func (c Config) withDefaults() Config {
@@ -77,13 +77,13 @@ func (c Config) withDefaults() Config {
 		field *int
 		value int
 	}{
-		{&c.TableMax, DefaultTableMax}, {&c.MaxModule, DefaultMaxModule}, {&c.MaxFunctions, DefaultMaxFunctions},
-		{&c.MaxBody, DefaultMaxBody}, {&c.MaxLocals, DefaultMaxLocals}, {&c.MaxNesting, DefaultMaxNesting},
-		{&c.MaxLabels, DefaultMaxLabels}, {&c.MaxTypes, DefaultMaxTypes}, {&c.MaxArity, DefaultMaxArity},
-		{&c.MaxImports, DefaultMaxImports}, {&c.MaxExports, DefaultMaxExports}, {&c.MaxGlobals, DefaultMaxGlobals},
-		{&c.MaxTables, DefaultMaxTables}, {&c.MaxElements, DefaultMaxElements}, {&c.MaxData, DefaultMaxData},
-		{&c.MaxName, DefaultMaxName}, {&c.MaxNames, DefaultMaxNames}, {&c.MaxValues, DefaultMaxValues},
-		{&c.MaxItems, DefaultMaxItems}, {&c.MaxControl, DefaultMaxControl},
+		{&c.TableMax, DefaultTableMax}, {&c.MaxModule, defaultMaxModule}, {&c.MaxFunctions, defaultMaxFunctions},
+		{&c.MaxBody, defaultMaxBody}, {&c.MaxLocals, defaultMaxLocals}, {&c.MaxNesting, defaultMaxNesting},
+		{&c.MaxLabels, defaultMaxLabels}, {&c.MaxTypes, defaultMaxTypes}, {&c.MaxArity, defaultMaxArity},
+		{&c.MaxImports, defaultMaxImports}, {&c.MaxExports, defaultMaxExports}, {&c.MaxGlobals, defaultMaxGlobals},
+		{&c.MaxTables, defaultMaxTables}, {&c.MaxElements, defaultMaxElements}, {&c.MaxData, defaultMaxData},
+		{&c.MaxName, defaultMaxName}, {&c.MaxNames, defaultMaxNames}, {&c.MaxValues, defaultMaxValues},
+		{&c.MaxItems, defaultMaxItems}, {&c.MaxControl, defaultMaxControl},
 	} {
 		if *f.field == 0 {
 			*f.field = f.value
@@ -93,9 +93,9 @@ func (c Config) withDefaults() Config {
 		field *int64
 		value int64
 	}{
-		{&c.Stack, DefaultStack}, {&c.MaxBlockArgs, DefaultMaxBlockArgs}, {&c.MaxBlockArgsSum, DefaultMaxBlockArgsSum},
-		{&c.MaxWork, DefaultMaxWork}, {&c.MaxWorkSum, DefaultMaxWorkSum},
-		{&c.MaxCode, DefaultMaxCode}, {&c.MaxCodeSum, DefaultMaxCodeSum},
+		{&c.Stack, DefaultStack}, {&c.MaxBlockArgs, defaultMaxBlockArgs}, {&c.MaxBlockArgsSum, defaultMaxBlockArgsSum},
+		{&c.MaxWork, defaultMaxWork}, {&c.MaxWorkSum, defaultMaxWorkSum},
+		{&c.MaxCode, defaultMaxCode}, {&c.MaxCodeSum, defaultMaxCodeSum},
 	} {
 		if *f.field == 0 {
 			*f.field = f.value
