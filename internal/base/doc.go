@@ -27,7 +27,7 @@
 //
 // For tests only:
 //   - testcache: builds programs, modules and plugins of tests once for all packages
-//   - testenv: recorded data, temporary directories in memory
+//   - testenv: tiers of tests, helpers for files, recorded data, temporary directories in memory
 //
 // To see how the packages are written, start with userfile; most are as small.
 package base
