@@ -13,13 +13,13 @@ import (
 // Request selects what Run validates: one item, the archived changes, or all items of certain kinds. The zero value
 // selects all items of all kinds.
 type Request struct {
-	Name     *string      // the name of the only item to validate; nil if the request does not select a single item
-	Kind     project.Kind // the kind of the named item; if empty, the item may have either kind
-	All      bool
-	Changes  bool
-	Specs    bool
-	Archived bool
-	Strict   bool // a warning makes an item invalid, too
+	Name     *string      `json:"name"` // the name of the only item to validate; nil if the request does not select a single item
+	Kind     project.Kind `json:"type"` // the kind of the named item; if empty, the item may have either kind
+	All      bool         `json:"all"`
+	Changes  bool         `json:"changes"`
+	Specs    bool         `json:"specs"`
+	Archived bool         `json:"archived"`
+	Strict   bool         `json:"strict"` // a warning makes an item invalid, too
 }
 
 // Report is the result of Run.

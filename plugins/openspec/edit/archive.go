@@ -39,11 +39,11 @@ const (
 
 // ArchiveRequest selects the change to archive, and holds the options of the archive.
 type ArchiveRequest struct {
-	Name string
+	Name string `json:"name"`
 	// Ask makes Archive refuse the change in each case in which the openspec CLI would ask the user to confirm.
-	Ask        bool
-	SkipSpecs  bool // move the change to the archive without merging its deltas
-	NoValidate bool
+	Ask        bool `json:"-"`
+	SkipSpecs  bool `json:"skipSpecs"` // move the change to the archive without merging its deltas
+	NoValidate bool `json:"noValidate"`
 }
 
 // ArchiveResult is the result of archiving a change.

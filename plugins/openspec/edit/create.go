@@ -23,10 +23,10 @@ const maxChangeName = 200
 
 // CreateRequest describes the change that CreateChange creates.
 type CreateRequest struct {
-	Name        string
-	Schema      string // the name of the schema; if empty, the default schema of the project
-	Description string // the content of README.md; if empty, CreateChange writes no README.md
-	Goal        string // the goal in the metadata; if empty, the metadata has no goal
+	Name        string `json:"name"`
+	Schema      string `json:"schema"`      // the name of the schema; if empty, the default schema of the project
+	Description string `json:"description"` // the content of README.md; if empty, CreateChange writes no README.md
+	Goal        string `json:"goal"`        // the goal in the metadata; if empty, the metadata has no goal
 }
 
 // CreateResult is the result of CreateChange.

@@ -10,9 +10,9 @@ import (
 
 // InstructionsRequest selects an artifact of a change, or one of the operations apply and archive.
 type InstructionsRequest struct {
-	Change   string
-	Artifact string
-	Schema   string // the name of the schema; if empty, the schema of the change
+	Change   string `json:"change"`
+	Artifact string `json:"artifact"`
+	Schema   string `json:"schema"` // the name of the schema; if empty, the schema of the change
 }
 
 // Instructions describe how to write one artifact of a change.

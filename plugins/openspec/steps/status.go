@@ -9,8 +9,8 @@ import (
 
 // StatusRequest selects the changes whose status is returned.
 type StatusRequest struct {
-	Change string // the name of a change; if empty, all active changes
-	Schema string // the name of the schema; if empty, the schema of the change
+	Change string `json:"change"` // the name of a change; if empty, all active changes
+	Schema string `json:"schema"` // the name of the schema; if empty, the schema of the change
 }
 
 // Status lists the artifacts of a change, and says which of them exist and which comes next.

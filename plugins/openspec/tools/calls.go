@@ -2,10 +2,8 @@ package tools
 
 import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/address"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/edit"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/steps"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/view"
 )
 
@@ -28,90 +26,32 @@ func list(p *project.Project, in listArguments) (any, error) {
 }
 
 type showArguments struct {
-	Name         string `json:"name"`
-	ID           string `json:"id"`
-	Type         string `json:"type"`
-	Format       string `json:"format"`
-	Requirements bool   `json:"requirements"`
-	Scenarios    *bool  `json:"scenarios"` // an absent argument means true
-	Requirement  int    `json:"requirement"`
-	Diff         bool   `json:"diff"`
+	view.ShowRequest
+	ID        string `json:"id"`
+	Format    string `json:"format"`
+	Scenarios *bool  `json:"scenarios"` // an absent argument means true
 }
 
 func show(p *project.Project, in showArguments) (any, error) {
 	if in.Name == "" {
 		in.Name = in.ID
 	}
-	kind := project.Kind(in.Type)
 	if in.Format == "markdown" {
-		text, err := view.Markdown(p, in.Name, kind)
+		text, err := view.Markdown(p, in.Name, in.Kind)
 		return markdownText(text), err
 	}
-	return view.Show(p, view.ShowRequest{
-		Name:         in.Name,
-		Kind:         kind,
-		Requirements: in.Requirements,
-		NoScenarios:  in.Scenarios != nil && !*in.Scenarios,
-		Requirement:  in.Requirement,
-		Diff:         in.Diff,
-	})
-}
-
-type validateArguments struct {
-	Name     *string `json:"name"`
-	Type     string  `json:"type"`
-	All      bool    `json:"all"`
-	Changes  bool    `json:"changes"`
-	Specs    bool    `json:"specs"`
-	Archived bool    `json:"archived"`
-	Strict   bool    `json:"strict"`
-}
-
-func validate(p *project.Project, in validateArguments) (any, error) {
-	return check.Run(p, check.Request{
-		Name:     in.Name,
-		Kind:     project.Kind(in.Type),
-		All:      in.All,
-		Changes:  in.Changes,
-		Specs:    in.Specs,
-		Archived: in.Archived,
-		Strict:   in.Strict,
-	})
-}
-
-type statusArguments struct {
-	Change string `json:"change"`
-	Schema string `json:"schema"`
-}
-
-func status(p *project.Project, in statusArguments) (any, error) {
-	return steps.StatusOf(p, steps.StatusRequest{Change: in.Change, Schema: in.Schema})
-}
-
-type instructionsArguments struct {
-	Artifact string `json:"artifact"`
-	Change   string `json:"change"`
-	Schema   string `json:"schema"`
-}
-
-func instructions(p *project.Project, in instructionsArguments) (any, error) {
-	return steps.InstructionsFor(p, steps.InstructionsRequest{Artifact: in.Artifact, Change: in.Change, Schema: in.Schema})
+	in.NoScenarios = in.Scenarios != nil && !*in.Scenarios
+	return view.Show(p, in.ShowRequest)
 }
 
 type archiveArguments struct {
-	Name       string `json:"name"`
-	Yes        *bool  `json:"yes"` // an absent argument means true
-	SkipSpecs  bool   `json:"skipSpecs"`
-	NoValidate bool   `json:"noValidate"`
+	edit.ArchiveRequest
+	Yes *bool `json:"yes"` // an absent argument means true
 }
 
 func archive(p *project.Project, in archiveArguments) (any, []string, error) {
-	result, err := edit.Archive(p, edit.ArchiveRequest{
-		Name:       in.Name,
-		Ask:        in.Yes != nil && !*in.Yes,
-		SkipSpecs:  in.SkipSpecs,
-		NoValidate: in.NoValidate,
-	})
+	in.Ask = in.Yes != nil && !*in.Yes
+	result, err := edit.Archive(p, in.ArchiveRequest)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -138,16 +78,8 @@ func initialize(p *project.Project, in initArguments) (any, []string, error) {
 	return result, uris(address.Specs, address.Changes, address.Archive), nil
 }
 
-type createArguments struct {
-	Name        string `json:"name"`
-	Schema      string `json:"schema"`
-	Description string `json:"description"`
-	Goal        string `json:"goal"`
-}
-
-func create(p *project.Project, in createArguments) (any, []string, error) {
-	result, err := edit.CreateChange(p, edit.CreateRequest{
-		Name: in.Name, Schema: in.Schema, Description: in.Description, Goal: in.Goal})
+func create(p *project.Project, in edit.CreateRequest) (any, []string, error) {
+	result, err := edit.CreateChange(p, in)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/steps"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
@@ -21,9 +23,9 @@ func Register(p *sdk.Plugin) {
 		return list(p, in)
 	}))
 	sdk.HandleTool(p, "openspec_show", reading(show))
-	sdk.HandleTool(p, "openspec_validate", reading(validate))
-	sdk.HandleTool(p, "openspec_status", reading(status))
-	sdk.HandleTool(p, "openspec_instructions", reading(instructions))
+	sdk.HandleTool(p, "openspec_validate", reading(check.Run))
+	sdk.HandleTool(p, "openspec_status", reading(steps.StatusOf))
+	sdk.HandleTool(p, "openspec_instructions", reading(steps.InstructionsFor))
 	sdk.HandleTool(p, "openspec_archive", writing(archive))
 	sdk.HandleTool(p, "openspec_init", writing(initialize))
 	sdk.HandleTool(p, "openspec_create_change", writing(create))
@@ -33,7 +35,7 @@ func Register(p *sdk.Plugin) {
 }
 
 // reading returns the handler of a tool that changes no files.
-func reading[In any](call func(*project.Project, In) (any, error)) func(context.Context, In) (*sdk.ToolResult, error) {
+func reading[In, Out any](call func(*project.Project, In) (Out, error)) func(context.Context, In) (*sdk.ToolResult, error) {
 	return func(_ context.Context, in In) (*sdk.ToolResult, error) {
 		p, err := openToRead()
 		if err != nil {

@@ -16,12 +16,12 @@ const codeShow = "show_error"
 
 // ShowRequest selects an item, and the parts of the item to show.
 type ShowRequest struct {
-	Name         string
-	Kind         project.Kind // if empty, the item may have either kind
-	Requirements bool         // omit the scenarios; allowed only for specs
-	NoScenarios  bool         // omit the scenarios; allowed only for specs
-	Requirement  int          // the number of the only requirement to show, from 1; 0 shows all requirements; allowed only for specs
-	Diff         bool         // add the diffs of modified requirements; allowed only for changes
+	Name         string       `json:"name"`
+	Kind         project.Kind `json:"type"`         // if empty, the item may have either kind
+	Requirements bool         `json:"requirements"` // omit the scenarios; allowed only for specs
+	NoScenarios  bool         `json:"-"`            // omit the scenarios; allowed only for specs
+	Requirement  int          `json:"requirement"`  // the number of the only requirement to show, from 1; 0 shows all requirements; allowed only for specs
+	Diff         bool         `json:"diff"`         // add the diffs of modified requirements; allowed only for changes
 }
 
 // ChangeView describes a change by its deltas.
