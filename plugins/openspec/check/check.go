@@ -53,15 +53,8 @@ type Totals struct {
 }
 
 // Run validates specs and changes. An issue of an item is part of the report, and not an error.
-func Run(p *project.Project, request Request) (*Report, error) {
-	report, err := validate(p, request)
-	if err != nil {
-		return nil, project.AsFailure(err, "validate_error", "", false)
-	}
-	return report, nil
-}
-
-func validate(p *project.Project, request Request) (*Report, error) {
+func Run(p *project.Project, request Request) (_ *Report, err error) {
+	defer project.Convert(&err, "validate_error", "", false)
 	if request.Name != nil {
 		return validateOne(p, request)
 	}
@@ -71,8 +64,10 @@ func validate(p *project.Project, request Request) (*Report, error) {
 	}
 	v := New(root, request.Strict)
 	if request.Archived {
-		err = v.archived()
-		return v.report(info, project.KindChange), err
+		if err := v.archived(); err != nil {
+			return nil, err
+		}
+		return v.report(info, project.KindChange), nil
 	}
 	all := request.All || !request.Changes && !request.Specs
 	v.facts = root.SpecFacts()

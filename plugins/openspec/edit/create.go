@@ -46,15 +46,8 @@ type CreatedChange struct {
 
 // CreateChange creates the directory of a change, with a metadata file. The author of the change has to write all other
 // files.
-func CreateChange(p *project.Project, request CreateRequest) (*CreateResult, error) {
-	result, err := createChange(p, request)
-	if err != nil {
-		return nil, project.AsFailure(err, project.CodeChange, "change", false)
-	}
-	return result, nil
-}
-
-func createChange(p *project.Project, request CreateRequest) (*CreateResult, error) {
+func CreateChange(p *project.Project, request CreateRequest) (_ *CreateResult, err error) {
+	defer project.Convert(&err, project.CodeChange, "change", false)
 	if reason := wrongName(request.Name); reason != "" {
 		return nil, errors.New("Change name " + reason)
 	}

@@ -48,15 +48,8 @@ type InitTools struct {
 // Init creates the missing directories and files of a project. It does so in the nearest root or, if there is none, in
 // the working directory. It changes no existing file. The argument tools contains names of assistants. The openspec CLI
 // writes files for assistants, and Init does not.
-func Init(p *project.Project, tools []string) (*InitResult, error) {
-	result, err := initialize(p, tools)
-	if err != nil {
-		return nil, project.AsFailure(err, "init_error", "", false)
-	}
-	return result, nil
-}
-
-func initialize(p *project.Project, tools []string) (*InitResult, error) {
+func Init(p *project.Project, tools []string) (_ *InitResult, err error) {
+	defer project.Convert(&err, "init_error", "", false)
 	root, info := toMake(p)
 	if err := p.RecoverRoot(root); err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package project
 
 import (
-	"bytes"
 	"errors"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -42,32 +41,45 @@ func (f *Failure) Error() string { return f.Message }
 
 // MarshalJSON returns the status object of the openspec CLI.
 func (f *Failure) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteByte('{')
-	if f.Empty != "" {
-		value := "null"
-		if f.EmptyList {
-			value = "[]"
-		}
-		out.WriteString(`"` + f.Empty + `":` + value + ",")
+	var out Members
+	switch {
+	case f.Empty != "" && f.EmptyList:
+		out.Add(f.Empty, []any{})
+	case f.Empty != "":
+		out.Add(f.Empty, nil)
 	}
 	if f.Root != nil || f.NullRoot {
-		root, err := rawjson.Marshal(f.Root)
+		out.Add("root", f.Root)
+	}
+	out.Add("status", []FailureStatus{f.Status()})
+	return out.MarshalJSON()
+}
+
+// Members is a JSON object whose encoding has the members in the order in which Add appended them.
+type Members []member
+
+type member struct {
+	key   string
+	value any
+}
+
+// Add appends a member to the object.
+func (m *Members) Add(key string, value any) { *m = append(*m, member{key, value}) }
+
+// MarshalJSON implements json.Marshaler.
+func (m Members) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, one := range m {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		raw, err := rawjson.Marshal(one.value)
 		if err != nil {
 			return nil, err
 		}
-		out.WriteString(`"root":`)
-		out.Write(root)
-		out.WriteByte(',')
+		out = append(append(rawjson.AppendQuote(out, one.key), ':'), raw...)
 	}
-	status, err := rawjson.Marshal([]FailureStatus{f.Status()})
-	if err != nil {
-		return nil, err
-	}
-	out.WriteString(`"status":`)
-	out.Write(status)
-	out.WriteByte('}')
-	return out.Bytes(), nil
+	return append(out, '}'), nil
 }
 
 // FailureStatus is a failure as an element of a list in a result.
@@ -110,4 +122,11 @@ func AsFailure(err error, code, empty string, list bool) *Failure {
 		return failure
 	}
 	return &Failure{Code: code, Message: err.Error(), Empty: empty, EmptyList: list}
+}
+
+// Convert replaces *err by the result of AsFailure, unless *err is nil. Callers defer it.
+func Convert(err *error, code, empty string, list bool) {
+	if *err != nil {
+		*err = AsFailure(*err, code, empty, list)
+	}
 }

@@ -18,7 +18,7 @@ type ApplyInstructions struct {
 	ChangeName             string            `json:"changeName"`
 	ChangeDir              string            `json:"changeDir"`
 	SchemaName             string            `json:"schemaName"`
-	ContextFiles           members           `json:"contextFiles"`
+	ContextFiles           project.Members   `json:"contextFiles"`
 	Progress               Progress          `json:"progress"`
 	Tasks                  []TaskItem        `json:"tasks"`
 	TaskTrackingConfigured bool              `json:"taskTrackingConfigured"`
@@ -65,7 +65,7 @@ func (p *plan) apply(info project.RootInfo) (*ApplyInstructions, error) {
 		ChangeName:           p.change.Name,
 		ChangeDir:            p.change.Dir,
 		SchemaName:           p.name,
-		ContextFiles:         members{},
+		ContextFiles:         project.Members{},
 		Tasks:                []TaskItem{},
 		MissingPrerequisites: p.schema.Missing(p.needed(), p.complete),
 		Root:                 info,
@@ -73,7 +73,7 @@ func (p *plan) apply(info project.RootInfo) (*ApplyInstructions, error) {
 	a.Context, a.OperationGuidance = operation(p.config, "apply")
 	for _, artifact := range p.schema.Artifacts {
 		if files := p.outputs[artifact.ID]; len(files) > 0 {
-			a.ContextFiles = append(a.ContextFiles, member{artifact.ID, p.existing(files)})
+			a.ContextFiles.Add(artifact.ID, p.existing(files))
 		}
 	}
 	for _, id := range p.needed() {

@@ -56,19 +56,13 @@ const skippedArtifact = "This change sets skip_specs: true in .openspec.yaml, so
 	"Write no spec files, which that marker contradicts. If requirements change after all, remove skip_specs from .openspec.yaml and ask again."
 
 // InstructionsFor returns an *Instructions, an *ApplyInstructions or an *ArchiveInstructions.
-func InstructionsFor(p *project.Project, request InstructionsRequest) (any, error) {
+func InstructionsFor(p *project.Project, request InstructionsRequest) (_ any, err error) {
+	defer project.Convert(&err, project.CodeChange, "", false)
 	root, info, err := p.Find()
 	if err != nil {
-		return nil, project.AsFailure(err, project.CodeChange, "", false)
+		return nil, err
 	}
-	result, err := planner{project.NewWorkflows(root)}.instructions(info, request)
-	if err != nil {
-		return nil, project.AsFailure(err, project.CodeChange, "", false)
-	}
-	return result, nil
-}
-
-func (w planner) instructions(info project.RootInfo, request InstructionsRequest) (any, error) {
+	w := planner{project.NewWorkflows(root)}
 	if request.Artifact == "archive" {
 		return w.archive(info, request.Change)
 	}

@@ -3,7 +3,6 @@
 package steps
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
-	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // Home describes where the changes of a project are.
@@ -48,7 +46,7 @@ func (w planner) plan(name, schema string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.planOfSchema(c, schema)
+	return w.planOf(c, schema)
 }
 
 // planActive returns the plan of a change that was found in a list.
@@ -58,15 +56,6 @@ func (w planner) planActive(c store.Change, schema string) (*plan, error) {
 	}
 	if err := w.notNested(c); err != nil {
 		return nil, err
-	}
-	return w.planOfSchema(c, schema)
-}
-
-func (w planner) planOfSchema(c store.Change, schema string) (*plan, error) {
-	if schema != "" {
-		if err := w.CheckSchema(schema); err != nil {
-			return nil, err
-		}
 	}
 	return w.planOf(c, schema)
 }
@@ -106,6 +95,11 @@ func (w planner) noChange(name string) error {
 
 // planOf returns the plan of a change that exists.
 func (w planner) planOf(c store.Change, schema string) (*plan, error) {
+	if schema != "" {
+		if err := w.CheckSchema(schema); err != nil {
+			return nil, err
+		}
+	}
 	config, err := w.Config()
 	if err != nil {
 		return nil, err
@@ -180,36 +174,4 @@ func (p *plan) needed() []string {
 // parentheses.
 func (p *plan) instructionsCall(artifact string) string {
 	return fmt.Sprintf(`openspec_instructions(artifact: "%[1]s", change: "%[2]s") (openspec instructions %[1]s --change "%[2]s" --json)`, artifact, p.change.Name)
-}
-
-// member is a key of a JSON object together with its value.
-type member struct {
-	Key   string
-	Value any
-}
-
-// members is a JSON object whose encoding preserves the order of the keys.
-type members []member
-
-// MarshalJSON returns the JSON object with its keys in order.
-func (m members) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteByte('{')
-	for i, one := range m {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		for j, part := range []any{one.Key, one.Value} {
-			raw, err := rawjson.Marshal(part)
-			if err != nil {
-				return nil, err
-			}
-			if j > 0 {
-				out.WriteByte(':')
-			}
-			out.Write(raw)
-		}
-	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
 }

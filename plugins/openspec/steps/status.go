@@ -19,7 +19,7 @@ type Status struct {
 	SchemaName         string            `json:"schemaName"`
 	PlanningHome       Home              `json:"planningHome"`
 	ChangeRoot         string            `json:"changeRoot"`
-	ArtifactPaths      members           `json:"artifactPaths"`
+	ArtifactPaths      project.Members   `json:"artifactPaths"`
 	IsPlanningComplete bool              `json:"isPlanningComplete"`
 	IsComplete         bool              `json:"isComplete"`
 	ApplyRequires      []string          `json:"applyRequires"`
@@ -124,7 +124,7 @@ func (p *plan) status() *Status {
 		SchemaName:         p.name,
 		PlanningHome:       p.home,
 		ChangeRoot:         p.change.Dir,
-		ArtifactPaths:      members{},
+		ArtifactPaths:      project.Members{},
 		IsPlanningComplete: p.isComplete(),
 		IsComplete:         p.isComplete(),
 		ApplyRequires:      p.needed(),
@@ -135,8 +135,8 @@ func (p *plan) status() *Status {
 		},
 	}
 	for _, artifact := range p.schema.Artifacts {
-		status.ArtifactPaths = append(status.ArtifactPaths, member{artifact.ID, ArtifactPaths{
-			artifact.Generates, p.path(artifact.Generates), p.existing(p.outputs[artifact.ID])}})
+		status.ArtifactPaths.Add(artifact.ID, ArtifactPaths{
+			artifact.Generates, p.path(artifact.Generates), p.existing(p.outputs[artifact.ID])})
 	}
 	for _, artifact := range p.schema.BuildOrder() {
 		one := ArtifactStatus{ID: artifact.ID, OutputPath: artifact.Generates, Requires: append([]string{}, artifact.Requires...)}

@@ -86,15 +86,8 @@ type ArchivedItem struct {
 }
 
 // ListChanges lists the active changes.
-func ListChanges(p *project.Project, order Order) (*ChangeList, error) {
-	list, err := listChanges(p, order)
-	if err != nil {
-		return nil, project.AsFailure(err, codeList, "changes", true)
-	}
-	return list, nil
-}
-
-func listChanges(p *project.Project, order Order) (*ChangeList, error) {
+func ListChanges(p *project.Project, order Order) (_ *ChangeList, err error) {
+	defer project.Convert(&err, codeList, "changes", true)
 	root, info, err := p.Find()
 	if err != nil {
 		return nil, err
@@ -161,15 +154,8 @@ func roundTime(at time.Time) time.Time {
 }
 
 // ListSpecs lists the main specs.
-func ListSpecs(p *project.Project) (*SpecList, error) {
-	list, err := listSpecs(p)
-	if err != nil {
-		return nil, project.AsFailure(err, codeList, "specs", true)
-	}
-	return list, nil
-}
-
-func listSpecs(p *project.Project) (*SpecList, error) {
+func ListSpecs(p *project.Project) (_ *SpecList, err error) {
+	defer project.Convert(&err, codeList, "specs", true)
 	root, info, err := p.Find()
 	if err != nil {
 		return nil, err
@@ -202,15 +188,8 @@ func listSpecs(p *project.Project) (*SpecList, error) {
 }
 
 // ListArchived lists the archived changes by name.
-func ListArchived(p *project.Project) (*ArchivedList, error) {
-	list, err := listArchived(p)
-	if err != nil {
-		return nil, project.AsFailure(err, codeList, "archived", true)
-	}
-	return list, nil
-}
-
-func listArchived(p *project.Project) (*ArchivedList, error) {
+func ListArchived(p *project.Project) (_ *ArchivedList, err error) {
+	defer project.Convert(&err, codeList, "archived", true)
 	root, info, err := p.Find()
 	if err != nil {
 		return nil, err

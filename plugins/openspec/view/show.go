@@ -70,28 +70,24 @@ type SpecMetadata struct {
 }
 
 // Show returns a *ChangeView for a change, and a *SpecView for a main spec.
-func Show(p *project.Project, request ShowRequest) (any, error) {
+func Show(p *project.Project, request ShowRequest) (_ any, err error) {
+	defer project.Convert(&err, codeShow, "", false)
 	root, info, kind, err := p.Item(request.Name, request.Kind)
-	if err != nil {
-		return nil, project.AsFailure(err, codeShow, "", false)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == project.KindChange:
+		return showChange(root, info, request)
 	}
-	var view any
-	if kind == project.KindChange {
-		view, err = showChange(root, info, request)
-	} else {
-		view, err = showSpec(root, info, request)
-	}
-	if err != nil {
-		return nil, project.AsFailure(err, codeShow, "", false)
-	}
-	return view, nil
+	return showSpec(root, info, request)
 }
 
 // Markdown returns the text of the proposal of a change, or the text of a main spec.
-func Markdown(p *project.Project, name string, kind project.Kind) (string, error) {
+func Markdown(p *project.Project, name string, kind project.Kind) (_ string, err error) {
+	defer project.Convert(&err, codeShow, "", false)
 	root, _, kind, err := p.Item(name, kind)
 	if err != nil {
-		return "", project.AsFailure(err, codeShow, "", false)
+		return "", err
 	}
 	var source string
 	if kind == project.KindChange {
@@ -99,10 +95,7 @@ func Markdown(p *project.Project, name string, kind project.Kind) (string, error
 	} else {
 		source, err = readSpec(root, name)
 	}
-	if err != nil {
-		return "", project.AsFailure(err, codeShow, "", false)
-	}
-	return markdown.ParseAny(source).String(), nil
+	return markdown.ParseAny(source).String(), err
 }
 
 // readProposal returns a change and the text of its proposal.
