@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
@@ -19,6 +20,7 @@ import (
 // TestFailureAtEveryOperation makes each operation fail. If Apply succeeds, all files must be new. If Apply fails, all files must be old after
 // the next Recover, which completes a rollback that is incomplete.
 func TestFailureAtEveryOperation(t *testing.T) {
+	testenv.NotShort(t, "fails at each of many operations")
 	for _, mode := range []faultfs.Mode{faultfs.Fail, faultfs.FailAll, faultfs.Full} {
 		failures := 0
 		each(t, mode, func(s *scene, f *faultfs.FS) {
@@ -50,6 +52,7 @@ func TestFailureAtEveryOperation(t *testing.T) {
 
 // TestKillAtEveryOperation checks that after a kill and Recover, either all files are old or all files are new.
 func TestKillAtEveryOperation(t *testing.T) {
+	testenv.NotShort(t, "fails at each of many operations")
 	for _, mode := range []faultfs.Mode{faultfs.KillBefore, faultfs.KillDuring, faultfs.KillAfter} {
 		outcomes := map[transaction.Outcome]int{}
 		each(t, mode, func(s *scene, f *faultfs.FS) {

@@ -6,10 +6,13 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // TestAsUnprivilegedUser repeats the tests as user 65534 if root runs the tests.
 func TestAsUnprivilegedUser(t *testing.T) {
+	testenv.NotShort(t, "starts many processes")
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as an unprivileged user already")
 	}

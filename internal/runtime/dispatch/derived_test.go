@@ -14,6 +14,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -102,6 +103,7 @@ func forge(t *testing.T, file, old, data string) {
 }
 
 func TestNextHostUsesDerivedData(t *testing.T) {
+	testenv.NotShort(t, "waits for time limits or starts several hosts")
 	w := deriving(t, abi.ScanDataDerived)
 	if got := listed(t, w); got != "abcd" {
 		t.Fatalf("got %q", got)
@@ -142,6 +144,7 @@ func TestNextHostUsesDerivedData(t *testing.T) {
 
 // The digest of a file is binary, so the test examines only what is kept.
 func TestDigestsOfFilesAreKept(t *testing.T) {
+	testenv.NotShort(t, "waits for time limits or starts several hosts")
 	w := deriving(t, abi.ScanDataSHA256)
 	h := w.Open(t, w.Options())
 	hosttest.Call(t, h, "notes_list", `{}`)
@@ -162,6 +165,7 @@ func TestDigestsOfFilesAreKept(t *testing.T) {
 }
 
 func TestUnwritableCacheOfDerivedDataFailsNoCall(t *testing.T) {
+	testenv.NotShort(t, "waits for time limits or starts several hosts")
 	w := deriving(t, abi.ScanDataDerived)
 	w.Write(t, hosttest.Files{"cache/bulkhead/derived": "a file"})
 	if err := os.Chmod(w.Dir+"/cache/bulkhead", 0o700); err != nil {

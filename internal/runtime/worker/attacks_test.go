@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
 
@@ -39,6 +40,7 @@ func TestWorkerThatIsStaleAtStartGetsNoCall(t *testing.T) {
 // If a worker is killed because calls exceeded their time limit, these calls are not retried: each retry would use the time
 // limit again.
 func TestTimedOutCallsAreNotRetried(t *testing.T) {
+	testenv.NotShort(t, "waits for time limits")
 	t.Parallel()
 	var launches atomic.Int32
 	s := newSupervisor(t, func(c *Config) {

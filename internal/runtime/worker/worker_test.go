@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
@@ -152,6 +153,7 @@ func TestHostileWorkerLosesItsOwnCallsOnly(t *testing.T) {
 }
 
 func TestStalledWorkerIsReplaced(t *testing.T) {
+	testenv.NotShort(t, "waits for time limits")
 	t.Parallel()
 	s := newSupervisor(t, func(c *Config) { c.Limits.Time = 10 * time.Millisecond })
 	_, err := s.Call(t.Context(), method("write"))
@@ -164,6 +166,7 @@ func TestStalledWorkerIsReplaced(t *testing.T) {
 // TestWorkerThatReadsNoReplyIsReplaced has a worker that sends a result but does not read the reply to an operation. The call
 // must end, and the next call must get a new worker.
 func TestWorkerThatReadsNoReplyIsReplaced(t *testing.T) {
+	testenv.NotShort(t, "waits for time limits")
 	t.Parallel()
 	s := newSupervisor(t, func(c *Config) { c.Limits.Time = 200 * time.Millisecond })
 	r := method("no reading")
@@ -248,6 +251,7 @@ func TestWorkerThatCannotStart(t *testing.T) {
 // TestCallsWithoutEffectsAreRetriedInNewWorker ends a worker by one of its calls. Concurrent calls without effects are retried;
 // calls that may have had an effect fail.
 func TestCallsWithoutEffectsAreRetriedInNewWorker(t *testing.T) {
+	testenv.NotShort(t, "waits for time limits")
 	t.Parallel()
 	for _, how := range []string{"exit", "memory"} {
 		t.Run(how, func(t *testing.T) {

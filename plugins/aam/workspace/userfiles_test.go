@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
@@ -266,6 +267,7 @@ func TestBackupsDoNotReplaceEachOther(t *testing.T) {
 }
 
 func TestBackupFailsAtEachWrite(t *testing.T) {
+	testenv.NotShort(t, "fails at each of many writes")
 	w := newWorld(t)
 	old, fresh := w.pack(t, "b", "1.0.0", "", one("")...), w.pack(t, "b", "2.0.0", "", one("")...)
 	users := map[string]string{"home/.codex/skills/skill/x.md": "edited", "home/.codex/prompts/prompt.md": "edited, too", "project/.aam/packages/c/x": "mine"}

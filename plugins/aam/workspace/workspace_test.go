@@ -388,6 +388,7 @@ func atEachWrite(t *testing.T, prepare func(world), do func(*workspace.Workspace
 }
 
 func TestInstallFailsAtEachWrite(t *testing.T) {
+	testenv.NotShort(t, "fails at each of many writes")
 	var packed []workspace.Package
 	w := newWorld(t)
 	old := w.pack(t, "b", "1.0.0", "", artifact{"prompt", "stale"}, artifact{"skill", "s"})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/store"
 )
@@ -87,6 +88,7 @@ func update(c *Catalog, change Change) error {
 }
 
 func TestTooLargeExportIsRefused(t *testing.T) {
+	testenv.NotShort(t, "makes files of the greatest size")
 	c := newCatalog(t)
 	megabyte := make([]byte, 1<<20)
 	for i := range megabyte {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -177,6 +178,7 @@ func snapshot(t *testing.T, root string) map[string]string {
 }
 
 func TestSizes(t *testing.T) {
+	testenv.NotShort(t, "makes files of the greatest size")
 	s := newServer(t)
 	mib := func(n int) string { return strings.Repeat("x", n<<20) }
 	s.want("create_prompt", object(t, "name", "p", "content", mib(1)+"x"), "Error: Prompt content exceeds maximum size of 1 MiB")

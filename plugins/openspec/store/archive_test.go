@@ -203,6 +203,7 @@ func TestFaultAtEveryOperationLeavesOldOrNewTree(t *testing.T) {
 // TestKillAtEveryOperationIsRecovered repeats an archive and simulates a kill of the process at another file system
 // operation each time.
 func TestKillAtEveryOperationIsRecovered(t *testing.T) {
+	testenv.NotShort(t, "kills a process at each of many operations")
 	t.Parallel()
 	for _, mode := range []faultfs.Mode{faultfs.KillBefore, faultfs.KillDuring, faultfs.KillAfter} {
 		eachOperation(t, mode, func(t *testing.T, s scene, f *faultfs.FS) {
@@ -273,6 +274,7 @@ func contains(tree map[string]string, name string) bool {
 // TestKillOfEveryRecovery simulates a kill at each operation of an archive, and then a second kill at each operation of
 // the recovery.
 func TestKillOfEveryRecovery(t *testing.T) {
+	testenv.NotShort(t, "kills a process at each of many operations")
 	t.Parallel()
 	recoveries := 0
 	faultfs.Each(unsynced{}, faultfs.KillAfter, func(first *faultfs.FS) {

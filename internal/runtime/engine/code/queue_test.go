@@ -21,6 +21,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 func slots(n int) func(*Config) { return func(c *Config) { c.Slots = n } }
@@ -80,6 +81,7 @@ func TestWaitingEnsureIsCancelable(t *testing.T) {
 }
 
 func TestBackgroundYieldsToForeground(t *testing.T) {
+	testenv.NotShort(t, "waits for compilers")
 	synctest.Test(t, testBackgroundYields)
 }
 
@@ -151,6 +153,7 @@ func TestUnstartableCompilerDoesNotInvalidateModule(t *testing.T) {
 }
 
 func TestFailuresAreCached(t *testing.T) {
+	testenv.NotShort(t, "waits for compilers")
 	limits := func(c *Config) { c.CPU, c.wall = time.Second, time.Hour }
 	for role, want := range map[string]struct {
 		reason  Reason
