@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
 )
 
-// lifetime is how long an entry is kept after its last use. No test run takes as long.
-const lifetime = 24 * time.Hour
+// lifetime is how long an entry is kept after its last use. No test run takes as long, and each change of the program needs 200 MB.
+const lifetime = 4 * time.Hour
 
 // entry returns the directory with the key. If there is none, fill creates its content in a new directory, while other processes
 // that need the entry wait.
