@@ -50,10 +50,9 @@ func (p *Project) Item(name string, kind Kind) (*store.Root, RootInfo, Kind, err
 		}
 		return nil, info, "", &Failure{Code: codeUnknown, Message: unknown(name, nil)}
 	}
-	if err != nil {
-		return nil, info, "", err
+	if err == nil && kind == "" {
+		kind, err = resolve(root, name)
 	}
-	kind, err = resolve(root, name, kind)
 	return root, info, kind, err
 }
 
@@ -63,17 +62,8 @@ func hasSpec(root *store.Root, id string) bool {
 	return found && err == nil
 }
 
-// resolve returns the kind of the item called name. The argument "kind" is the kind in the request, which may be empty.
-func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
-	if err := checkName(name, kind); err != nil {
-		return "", err
-	}
-	if kind != "" || root == nil {
-		if kind != "" {
-			return kind, nil
-		}
-		return "", &Failure{Code: codeUnknown, Message: unknown(name, nil)}
-	}
+// resolve returns the kind of the item called name.
+func resolve(root *store.Root, name string) (Kind, error) {
 	changes, err := root.Changes()
 	if err != nil {
 		return "", err

@@ -105,33 +105,6 @@ func (c Change) ReadPath(path string) (content string, found bool, err error) {
 
 func (c Change) specsDir() string { return filepath.Join(c.Dir, specsName) }
 
-// walkVisible calls visit for every regular file below dir that is neither hidden nor in a hidden directory. The
-// argument of visit is the path of the file, relative to dir.
-func (r *Root) walkVisible(dir, prefix string, depth int, visit func(path string) error) error {
-	if depth < 0 {
-		return nil
-	}
-	entries, err := r.readDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		name := entry.Name()
-		switch {
-		case strings.HasPrefix(name, "."):
-			continue
-		case entry.IsDir():
-			err = r.walkVisible(filepath.Join(dir, name), prefix+name+"/", depth-1, visit)
-		case entry.Type().IsRegular():
-			err = visit(prefix + name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Entries returns the entries of the directory of the change; none if the directory does not exist. These entries do
 // not count toward maxEntries, because the caller has already counted them, or reads no other directory.
 func (c Change) Entries() ([]fs.DirEntry, error) {
@@ -201,9 +174,18 @@ func isMarker(name string) bool {
 	return name == MetadataFile || name == ProposalFile || name == TasksFile || name == DesignFile
 }
 
-// hasSpecs reports whether a directory contains a file in its subdirectory specs, as a change does.
+// hasSpecs reports whether a directory contains a file in its subdirectory specs, as a change does. Hidden files and
+// directories do not count.
 func (r *Root) hasSpecs(dir string) (bool, error) {
-	err := r.walkVisible(filepath.Join(dir, specsName), "", maxDepth, func(string) error { return fs.SkipAll })
+	err := r.walk(filepath.Join(dir, specsName), "", maxDepth, func(path string, entry fs.DirEntry) error {
+		switch {
+		case strings.HasPrefix(entry.Name(), "."), entry.IsDir() && levelOf(path) > maxDepth:
+			return fs.SkipDir
+		case entry.Type().IsRegular():
+			return fs.SkipAll
+		}
+		return nil
+	})
 	if errors.Is(err, fs.SkipAll) {
 		return true, nil
 	}

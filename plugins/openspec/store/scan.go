@@ -220,37 +220,24 @@ func (r *Root) SpecFacts() map[string]*validation.SpecFacts {
 // Each stops and returns the error. Each scans the directory of the changes, so that the methods of a change access few
 // files, and Facts has data.
 func (r *Root) Each(all []Change, visit func(Change) error) error {
-	next := 0
-	// until visits the changes in the list before the change called name. The scan has not found these changes, perhaps
-	// because another program has removed them.
-	until := func(name string) error {
-		for ; next < len(all) && all[next].Name < name; next++ {
-			if err := visit(all[next]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	if r.scanned != nil && len(all) > 0 {
 		defer r.scanned.forget()
 		for name, err := range r.scanChanges(filepath.Dir(all[0].Dir)) {
 			if err != nil {
 				break
 			}
-			if err := until(name); err != nil {
-				return err
-			}
-			if next < len(all) && all[next].Name == name {
-				if err := visit(all[next]); err != nil {
+			// The scan has not found the changes before the change called name, perhaps because another program has removed
+			// them.
+			for ; len(all) > 0 && all[0].Name <= name; all = all[1:] {
+				if err := visit(all[0]); err != nil {
 					return err
 				}
-				next++
 			}
 		}
 		r.scanned.forget()
 	}
-	for ; next < len(all); next++ {
-		if err := visit(all[next]); err != nil {
+	for _, c := range all {
+		if err := visit(c); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,33 +70,21 @@ func (r *Root) Specs() ([]string, error) {
 // are sorted and relative to dir, with slashes. capabilities does not enter symbolic links to directories, and omits
 // hidden entries.
 func (r *Root) capabilities(dir string) (ids, loose []string, err error) {
-	var walk func(dir, id string, depth int) error
-	walk = func(dir, id string, depth int) error {
-		if depth < 0 {
-			return fmt.Errorf("%s: directories are nested more than %d deep", dir, maxDepth)
-		}
-		entries, err := r.readDir(dir)
-		if err != nil {
-			return err
-		}
-		for _, entry := range entries {
-			name := entry.Name()
-			isSpec := name == specFile && id != ""
-			switch {
-			case strings.HasPrefix(name, "."):
-			case entry.IsDir():
-				if err := walk(below(dir, name), path.Join(id, name), depth-1); err != nil {
-					return err
-				}
-			case isSpec && r.isFile(entry, dir, name):
-				ids = append(ids, id)
-			case !isSpec && entry.Type().IsRegular():
-				loose = append(loose, path.Join(id, name))
-			}
+	err = r.walk(dir, "", maxDepth, func(file string, entry fs.DirEntry) error {
+		name := entry.Name()
+		id, isSpec := strings.CutSuffix(file, "/"+specFile)
+		switch {
+		case strings.HasPrefix(name, "."):
+			return fs.SkipDir
+		case entry.IsDir():
+		case isSpec && r.isFile(entry, below(dir, id), name):
+			ids = append(ids, id)
+		case !isSpec && entry.Type().IsRegular():
+			loose = append(loose, file)
 		}
 		return nil
-	}
-	if err := walk(dir, "", maxDepth); err != nil {
+	})
+	if err != nil {
 		return nil, nil, err
 	}
 	slices.Sort(ids)
@@ -193,9 +180,11 @@ func (r *Root) changeIn(dir, name string) (change Change, exists, linked bool) {
 	return change, info.IsDir(), info.Mode()&fs.ModeSymlink != 0
 }
 
-// walkFiles calls visit for every file and directory below dir, down to the given depth. If visit returns an error,
-// walkFiles stops and returns the error. It enters hidden directories, and does not enter symbolic links.
-func (r *Root) walkFiles(dir string, depth int, visit func(path string, entry fs.DirEntry) error) error {
+// walk calls visit for every file and directory below dir, down to the given depth. The path in a call of visit is
+// relative to the directory at which the walk began, with slashes; prefix is the path of dir in that form. If visit
+// returns fs.SkipDir, walk does not enter the directory; for any other error, walk stops and returns the error. It does
+// not enter symbolic links.
+func (r *Root) walk(dir, prefix string, depth int, visit func(path string, entry fs.DirEntry) error) error {
 	if depth < 0 {
 		return fmt.Errorf("%s: directories are nested more than %d deep", dir, maxDepth)
 	}
@@ -203,19 +192,17 @@ func (r *Root) walkFiles(dir string, depth int, visit func(path string, entry fs
 	if err != nil {
 		return err
 	}
-	return r.walkEntries(dir, entries, depth, visit)
+	return r.walkEntries(dir, prefix, entries, depth, visit)
 }
 
-func (r *Root) walkEntries(dir string, entries []fs.DirEntry, depth int, visit func(path string, entry fs.DirEntry) error) error {
+func (r *Root) walkEntries(dir, prefix string, entries []fs.DirEntry, depth int, visit func(path string, entry fs.DirEntry) error) error {
 	for _, entry := range entries {
-		path := filepath.Join(dir, entry.Name())
-		if err := visit(path, entry); err != nil {
-			return err
+		path := prefix + entry.Name()
+		err := visit(path, entry)
+		if err == nil && entry.IsDir() {
+			err = r.walk(below(dir, entry.Name()), path+"/", depth-1, visit)
 		}
-		if !entry.IsDir() {
-			continue
-		}
-		if err := r.walkFiles(path, depth-1, visit); err != nil {
+		if err != nil && err != fs.SkipDir {
 			return err
 		}
 	}
@@ -232,7 +219,7 @@ func (c Change) Modified() (newest time.Time, entries []fs.DirEntry, err error) 
 	if entries, err = c.root.readDir(c.Dir); err != nil {
 		return newest, nil, err
 	}
-	err = c.root.walkEntries(c.Dir, entries, maxDepth, func(_ string, entry fs.DirEntry) error {
+	err = c.root.walkEntries(c.Dir, "", entries, maxDepth, func(_ string, entry fs.DirEntry) error {
 		if !entry.Type().IsRegular() {
 			return nil
 		}
