@@ -99,16 +99,9 @@ func (m *MetadataFacts) Fields(c *derive.Codec) {
 	c.String(&m.Schema)
 	c.Bool(&m.SkipSpecs)
 	c.Bool(&m.RetireCapabilities)
-	invalid := m.Invalid != nil
-	c.Bool(&invalid)
-	i := Invalid{}
-	if m.Invalid != nil {
-		i = *m.Invalid
-	}
-	c.String(&i.Reason) // Cause is always nil here, because ParseMetadata never sets it
-	c.Bool(&i.SkipSpecs)
-	c.Bool(&i.Retire)
-	if m.Invalid = nil; invalid {
-		m.Invalid = &i
-	}
+	derive.Optional(c, &m.Invalid, func(i *Invalid) {
+		c.String(&i.Reason) // Cause is always nil here, because ParseMetadata never sets it
+		c.Bool(&i.SkipSpecs)
+		c.Bool(&i.Retire)
+	})
 }

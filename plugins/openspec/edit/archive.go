@@ -328,32 +328,30 @@ func (a *archiver) merge(plan *store.Plan) error {
 			continue
 		}
 		a.totals = a.totals.Plus(one.Counts)
-		plan.Specs = append(plan.Specs, write(one.id, one.target, after))
+		planned := store.SpecWrite{ID: one.id, After: after}
+		if one.target != nil {
+			planned.Before = &one.target.Source
+		}
+		plan.Specs = append(plan.Specs, planned)
 		a.specs = append(a.specs, one.id)
 	}
 	return nil
 }
 
-// write returns the planned write of one main spec. The argument target is nil if the spec does not exist; after is nil
-// if the spec is to be deleted.
-func write(id string, target *spec.Main, after *string) store.SpecWrite {
-	planned := store.SpecWrite{ID: id, After: after}
-	if target != nil {
-		planned.Before = &target.Source
-	}
-	return planned
-}
-
 // onlyText returns an error if a file is not valid UTF-8, because rewriting such a file would damage it.
 func onlyText(file project.DeltaFile, target *spec.Main) error {
-	const message = "%s: the %s is not valid UTF-8, and rewriting the file would damage it"
-	if !utf8.ValidString(file.Source) {
-		return &project.Failure{Code: codeSpecUpdate, Message: fmt.Sprintf(message, file.ID, "delta"), Fix: "Save the file as UTF-8 and rerun. No files were changed."}
+	what := "delta"
+	if utf8.ValidString(file.Source) {
+		if target == nil || utf8.ValidString(target.Source) {
+			return nil
+		}
+		what = "main spec"
 	}
-	if target != nil && !utf8.ValidString(target.Source) {
-		return &project.Failure{Code: codeSpecUpdate, Message: fmt.Sprintf(message, file.ID, "main spec"), Fix: "Save the file as UTF-8 and rerun. No files were changed."}
+	return &project.Failure{
+		Code:    codeSpecUpdate,
+		Message: fmt.Sprintf("%s: the %s is not valid UTF-8, and rewriting the file would damage it", file.ID, what),
+		Fix:     "Save the file as UTF-8 and rerun. No files were changed.",
 	}
-	return nil
 }
 
 // accept validates a rebuilt spec and returns the new content of the spec. It returns nil if the capability has no

@@ -65,7 +65,7 @@ func (f *File) Memory() int {
 
 // Delta returns the facts of a delta file with the given source.
 func Delta(source string) validation.DeltaFacts {
-	text := markdown.Parse(strings.ToValidUTF8(source, "\uFFFD"))
+	text := markdown.ParseAny(source)
 	return validation.DeltaFactsOf(text, delta.Parse(text))
 }
 

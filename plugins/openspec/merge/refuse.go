@@ -17,6 +17,10 @@ func Refuse(id string, d *delta.Delta) error {
 		return invalid(`RENAMED entry on line %d has no matching %s: for header "%s". Write each rename as a FROM: line followed immediately by its TO: line.`,
 			one.Line, one.Other(), requirement.Title(one.Name))
 	}
+	var from, to []string
+	for _, pair := range d.Renamed {
+		from, to = append(from, pair.From), append(to, pair.To)
+	}
 	for _, section := range []struct {
 		what  string
 		names []string
@@ -24,11 +28,11 @@ func Refuse(id string, d *delta.Delta) error {
 		{"requirement in ADDED", Names(d.Added)},
 		{"requirement in MODIFIED", Names(d.Modified)},
 		{"requirement in REMOVED", Names(d.Removed)},
-		{"FROM in RENAMED", From(d.Renamed)},
-		{"TO in RENAMED", To(d.Renamed)},
+		{"FROM in RENAMED", from},
+		{"TO in RENAMED", to},
 	} {
-		if twice := Repeated(section.names); len(twice) > 0 {
-			return invalid(`duplicate %s for header "%s"`, section.what, requirement.Title(twice[0]))
+		if twice, found := duplicate(section.names); found {
+			return invalid(`duplicate %s for header "%s"`, section.what, requirement.Title(twice))
 		}
 	}
 	if err := conflict(d, invalid); err != nil {
@@ -96,35 +100,16 @@ func Names(blocks []requirement.Block) []string {
 	return names
 }
 
-// From returns the old name of each rename, in order.
-func From(pairs []delta.Rename) []string {
-	names := make([]string, len(pairs))
-	for i, pair := range pairs {
-		names[i] = pair.From
-	}
-	return names
-}
-
-// To returns the new name of each rename, in order.
-func To(pairs []delta.Rename) []string {
-	names := make([]string, len(pairs))
-	for i, pair := range pairs {
-		names[i] = pair.To
-	}
-	return names
-}
-
-// Repeated returns the duplicates in names. A name that occurs n times is returned n - 1 times.
-func Repeated(names []string) []string {
+// duplicate returns the first name that occurs a second time.
+func duplicate(names []string) (name string, found bool) {
 	seen := map[string]bool{}
-	var again []string
 	for _, name := range names {
 		if seen[name] {
-			again = append(again, name)
+			return name, true
 		}
 		seen[name] = true
 	}
-	return again
+	return "", false
 }
 
 // Set returns the set of the names.

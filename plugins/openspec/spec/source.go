@@ -1,10 +1,6 @@
 package spec
 
-import (
-	"strings"
-
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
-)
+import "github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 
 // Main is the main spec of a capability. It caches the results of its methods, since validation and merges use one main
 // spec for all changes that affect it. Callers must not modify the results. Main is not safe for concurrent use.
@@ -21,7 +17,7 @@ func NewMain(source string) *Main { return &Main{Source: source} }
 // Text returns the lines of the spec. Invalid UTF-8 becomes U+FFFD.
 func (m *Main) Text() *markdown.Text {
 	if m.text == nil {
-		m.text = markdown.Parse(strings.ToValidUTF8(m.Source, "\uFFFD"))
+		m.text = markdown.ParseAny(m.Source)
 	}
 	return m.text
 }

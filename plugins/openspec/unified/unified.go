@@ -8,6 +8,7 @@ package unified
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -65,7 +66,7 @@ func compare(before, after []string) (edits []edit, ok bool) {
 
 // walkBack computes the edits from trace, which holds the furthest indexes before each step.
 func walkBack(trace [][]int, before, after []string) []edit {
-	var reversed []edit
+	var edits []edit // in reverse
 	x, y := len(before), len(after)
 	for d := len(trace) - 1; d >= 0; d-- {
 		at := func(k int) int { return trace[d][k+d] } // returns the furthest index on diagonal k before step d
@@ -82,23 +83,20 @@ func walkBack(trace [][]int, before, after []string) []edit {
 		}
 		for x > fromX && y > fromY {
 			x, y = x-1, y-1
-			reversed = append(reversed, edit{' ', before[x]})
+			edits = append(edits, edit{' ', before[x]})
 		}
 		if d == 0 {
 			break
 		}
 		if down {
 			y--
-			reversed = append(reversed, edit{'+', after[y]})
+			edits = append(edits, edit{'+', after[y]})
 		} else {
 			x--
-			reversed = append(reversed, edit{'-', before[x]})
+			edits = append(edits, edit{'-', before[x]})
 		}
 	}
-	edits := make([]edit, len(reversed))
-	for i, one := range reversed {
-		edits[len(edits)-1-i] = one
-	}
+	slices.Reverse(edits)
 	return edits
 }
 

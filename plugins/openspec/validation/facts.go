@@ -2,6 +2,7 @@ package validation
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
@@ -207,15 +208,8 @@ func (f *SpecFacts) find(folded string) *name {
 
 // includes reports whether the scenarios of the requirement begin with those of old, in the same order.
 func (n name) includes(old *name) bool {
-	if len(n.scenarios) < len(old.scenarios) {
-		return false
-	}
-	for i, scenario := range old.scenarios {
-		if n.scenarios[i] != scenario {
-			return false
-		}
-	}
-	return true
+	count := len(old.scenarios)
+	return len(n.scenarios) >= count && slices.Equal(n.scenarios[:count], old.scenarios)
 }
 
 // Memory returns an estimate of the memory that the facts take, in bytes.

@@ -37,9 +37,7 @@ type Issue struct {
 
 // Fields implements derive.Fielder.
 func (i *Issue) Fields(c *derive.Codec) {
-	level := string(i.Level)
-	c.String(&level)
-	i.Level = Level(level)
+	c.String((*string)(&i.Level))
 	c.String(&i.Path)
 	c.Int(&i.Line)
 	c.String(&i.Message)
