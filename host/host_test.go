@@ -176,6 +176,32 @@ func TestEnvIsGrantedToThePluginsThatAsk(t *testing.T) {
 	}
 }
 
+// TestAskPassesRawParametersUnchanged checks that Ask neither compacts nor escapes parameters that are one line of JSON.
+func TestAskPassesRawParametersUnchanged(t *testing.T) {
+	for _, c := range []struct{ arguments, recorded string }{
+		{`{ "text" : "<\u0061>" }`, `{ "text" : "<\u0061>" }`},
+		{"{\n\"text\": 1}", `{"text":1}`},
+	} {
+		w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")))
+		log := w.Dir + "/audit.jsonl"
+		w.Write(t, hosttest.Files{"work/bulkhead.toml": "[audit]\nfile = '" + log + "'\narguments = 'full'\n[[plugins]]\npath = '../plugins/a'\n"})
+		h := w.Open(t, w.Options())
+		if _, err := h.Ask(t.Context(), "tools/call", json.RawMessage(`{"name":"a_reads","arguments":`+c.arguments+`}`), host.Client{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var recorded struct{ Arguments string }
+		if text, err := os.ReadFile(log); err != nil || json.Unmarshal(text, &recorded) != nil || recorded.Arguments != c.recorded {
+			t.Errorf("the module got %q, want %q (%v)", recorded.Arguments, c.recorded, err)
+		}
+	}
+	h := hosttest.Open(t, hosttest.Plugin("a", nil, hosttest.Reads("a_reads")))
+	_, err := h.Ask(t.Context(), "tools/call", json.RawMessage("{"), host.Client{})
+	hosttest.WantUsage(t, err, "arguments: ")
+}
+
 // serving serves a client that sends only a ping until end is called.
 func serving(t *testing.T, h *host.Host) (end func()) {
 	t.Helper()

@@ -87,11 +87,15 @@ func (h *Host) Call(ctx context.Context, tool string, arguments json.RawMessage,
 	return h.Ask(ctx, abi.MethodToolsCall, callParams{Name: tool, Arguments: arguments, Meta: callMeta{ProgressToken: 1}}, c)
 }
 
-// Ask is like Call, but for any MCP method that a client can request. params are encoded as JSON.
+// Ask is like Call, but for any MCP method that a client can request. params are encoded as JSON; a json.RawMessage of one line is passed
+// on byte for byte.
 func (h *Host) Ask(ctx context.Context, method string, params any, c Client) (Answer, error) {
-	encoded, err := json.Marshal(params)
-	if err != nil {
-		return Answer{}, &UsageError{Err: fmt.Errorf("arguments: %w", err)}
+	encoded, exact := params.(json.RawMessage)
+	if !exact || bytes.ContainsAny(encoded, "\r\n") || !json.Valid(encoded) {
+		var err error
+		if encoded, err = json.Marshal(params); err != nil {
+			return Answer{}, &UsageError{Err: fmt.Errorf("arguments: %w", err)}
+		}
 	}
 	request := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%s,"params":%s}`, rawjson.Quote(method), encoded)
 	if int64(len(request)) > gateway.DefaultMaxLine {

@@ -3,17 +3,14 @@
 package conform
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
@@ -123,23 +120,21 @@ func (w world) explain(ps tomlfile.Problems, module string) error {
 
 // run runs the scenarios of a file.
 func (w world) run(ctx context.Context, f file) (results []Result, err error) {
-	config := fmt.Sprintf("[[plugins]]\npath = %s\nfs = [{ path = \"${project}\", access = \"r\" }, { path = \"${project}/shared\", access = \"rw\" }]\nask = [\"elicitation\"]\nhttp = [\"https://granted.invalid\"]\n", tomlfile.Text(w.plugin()))
+	grants := `fs = [{ path = "${project}", access = "r" }, { path = "${project}/shared", access = "rw" }]
+ask = ["elicitation"]
+http = ["https://granted.invalid"]
+`
 	if f.time != "" {
-		config += fmt.Sprintf("limits = { time = %s }\n", tomlfile.Text(f.time))
+		grants += fmt.Sprintf("limits = { time = %s }\n", tomlfile.Text(f.time))
 	}
-	log := &scratch.Log{}
-	options, err := w.Options(config, hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info, DisableTime: true}))
+	session, err := w.Open(scratch.Table(w.plugin(), grants))
 	if err != nil {
 		return nil, err
 	}
-	h, err := host.Open(options)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, session.Close(ctx)) }()
 	for i := range f.scenarios {
 		s := &f.scenarios[i]
-		difference, err := s.run(ctx, h, log)
+		difference, err := s.run(ctx, session)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", f.name, s.name, err)
 		}
@@ -149,29 +144,26 @@ func (w world) run(ctx context.Context, f file) (results []Result, err error) {
 }
 
 // run makes the requests of a scenario, and returns how a response differs from the expected one; "" if none does.
-func (s *scenario) run(ctx context.Context, h *host.Host, log *scratch.Log) (string, error) {
-	log.Take()
-	differences, failures := make([]string, s.times), make([]error, s.times)
-	request := func(i int) {
-		answers, answer := io.Pipe()
-		a := session{answer: s.answer, client: answer}
-		if failures[i] = h.Serve(ctx, io.MultiReader(bytes.NewReader(s.request()), answers), &a); failures[i] == nil {
-			differences[i] = s.check(&a)
-		}
+func (s *scenario) run(ctx context.Context, session *scratch.Session) (string, error) {
+	session.Logged()
+	request := scratch.Request{Method: s.method, Params: s.params}
+	if s.asked != nil {
+		request.Answer = func(host.Question) (json.RawMessage, error) { return s.answer, nil }
 	}
+	responses, failures := make([]scratch.Response, s.times), make([]error, s.times)
 	var requests sync.WaitGroup
 	for i := range s.times {
-		if s.parallel {
-			requests.Go(func() { request(i) })
-		} else {
-			request(i)
+		requests.Go(func() { responses[i], failures[i] = session.Exchange(ctx, request) })
+		if !s.parallel {
+			requests.Wait()
 		}
 	}
 	requests.Wait()
 	if err := errors.Join(failures...); err != nil {
 		return "", err
 	}
-	for i, difference := range differences {
+	for i, response := range responses {
+		difference := s.check(response)
 		if difference != "" && s.times > 1 {
 			return fmt.Sprintf("call %d: %s", i+1, difference), nil
 		}
@@ -179,5 +171,5 @@ func (s *scenario) run(ctx context.Context, h *host.Host, log *scratch.Log) (str
 			return difference, nil
 		}
 	}
-	return s.checkLog(log.Take()), nil
+	return s.checkLog(session.Logged()), nil
 }

@@ -112,6 +112,9 @@ func parseScenario(t *tomlfile.Table, project string) scenario {
 	if tool := t.String("tool"); tool != "" {
 		s.method, s.params = abi.MethodToolsCall, toolParams(tool, value("arguments"), !t.Bool("no_token", false))
 	}
+	if s.params == nil {
+		s.params = json.RawMessage("{}")
+	}
 	if t.Has("text") {
 		text := expand(t.String("text"), project)
 		s.text = &text
@@ -123,23 +126,6 @@ func parseScenario(t *tomlfile.Table, project string) scenario {
 		}
 	}
 	return s
-}
-
-// The ids of a client's requests: the first one, and that of the scenario.
-const initializeID, requestID = "0", "1"
-
-// request returns the lines of a client that makes the request.
-func (s *scenario) request() []byte {
-	line := []byte{}
-	if s.asked != nil {
-		line = append(line, `{"jsonrpc":"2.0","id":`+initializeID+`,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"conform","version":"1"}}}`+
-			"\n"+`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"...)
-	}
-	line = fmt.Appendf(line, `{"jsonrpc":"2.0","id":%s,"method":%q`, requestID, s.method)
-	if s.params != nil {
-		line = append(append(line, `,"params":`...), s.params...)
-	}
-	return append(line, "}\n"...)
 }
 
 // toolParams returns the parameters of a tool call. Its arguments follow the name byte for byte.

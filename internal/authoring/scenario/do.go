@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scratch"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonvalue"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dispatch"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -35,82 +33,63 @@ type received struct {
 	params any
 }
 
-// client is the client of one request.
-type client struct {
-	step   *step
-	places *places
-
-	mu  sync.Mutex
-	got response
-}
-
 // do makes the request of a step.
 func (r *run) do(ctx context.Context, s *step) (response, error) {
-	c := &client{step: s, places: r.places, got: response{asked: map[string]any{}}}
-	answering := host.Client{Notify: c.notify}
+	var request scratch.Request
+	request.Method, request.Params = s.method(r.places)
 	if s.answers != nil {
-		answering.Capabilities, answering.Answer = json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{},"context":{}},"roots":{}}`), c.answer
+		request.Answer = func(q host.Question) (json.RawMessage, error) { return s.answer(r.places, q.ID) }
 	}
-	method, params := s.method(r.places)
-	answer, err := r.session.Ask(ctx, method, params, answering)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	got := &c.got
+	exchanged, err := r.session.Exchange(ctx, request)
+	got := response{Answer: exchanged.Answer, asked: map[string]any{}}
+	for _, n := range exchanged.Notifications {
+		v, _ := jsonvalue.Decode(n.Params) // the host sends valid JSON
+		got.notifications = append(got.notifications, received{n.Method, v})
+	}
+	for _, q := range exchanged.Questions {
+		got.asked[q.ID], _ = jsonvalue.Decode(q.Params)
+		if _, ok := s.answers[q.ID].(map[string]any); !ok {
+			got.unanswered = append(got.unanswered, q.ID)
+		}
+	}
 	if err != nil && len(got.unanswered) == 0 {
-		return *got, err
+		return got, err
 	}
-	got.Answer, got.log = answer, r.session.Logged()
+	got.log = r.session.Logged()
 	if records, err := r.session.Records(); err != nil {
-		return *got, err
-	} else if got.recorded = scratch.Summarize(records); answer.Result == nil {
-		return *got, nil
+		return got, err
+	} else if got.recorded = scratch.Summarize(records); got.Result == nil {
+		return got, nil
 	}
-	if got.result, err = jsonvalue.Decode(answer.Result); err != nil {
-		return *got, err
+	if got.result, err = jsonvalue.Decode(got.Result); err != nil {
+		return got, err
 	}
 	if object, ok := got.result.(map[string]any); ok {
 		delete(object, "_meta")
 	}
 	got.text, got.onlyText = textOf(s, got.result)
-	return *got, nil
+	return got, nil
 }
 
-func (c *client) notify(method string, params json.RawMessage) {
-	if dispatch.IsStartReport(method, params) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	v, _ := jsonvalue.Decode(params) // the host sends valid JSON
-	c.got.notifications = append(c.got.notifications, received{method, v})
-}
-
-// answer implements host.Client.Answer.
-func (c *client) answer(_ context.Context, q host.Question) (json.RawMessage, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.got.asked[q.ID], _ = jsonvalue.Decode(q.Params)
-	given, ok := c.step.answers[q.ID].(map[string]any)
+// answer returns the client's answer to a question.
+func (s *step) answer(p *places, id string) (json.RawMessage, error) {
+	given, ok := s.answers[id].(map[string]any)
 	if !ok {
-		c.got.unanswered = append(c.got.unanswered, q.ID)
-		return nil, errors.New("the scenario has no answer to the question " + q.ID)
+		return nil, errors.New("the scenario has no answer to the question " + id)
 	}
-	text, err := json.Marshal(c.places.expandAll(given))
-	if err != nil {
-		return nil, err
+	refusal, ok := given["error"].(map[string]any)
+	if !ok {
+		return json.Marshal(p.expandAll(given))
 	}
-	if refusal, ok := given["error"].(map[string]any); ok {
-		e := &abi.Error{Message: fmt.Sprint(refusal["message"])}
-		if code, ok := refusal["code"].(json.Number); ok {
-			n, err := code.Int64()
-			if err != nil {
-				return nil, err
-			}
-			e.Code = int(n)
+	e := &abi.Error{Message: fmt.Sprint(refusal["message"])}
+	if code, ok := refusal["code"].(json.Number); ok {
+		n, err := code.Int64()
+		if err != nil {
+			return nil, err
 		}
-		return nil, e
+		e.Code = int(n)
 	}
-	return text, nil
+	return nil, e
 }
 
 // textOf returns the texts of a result: those of its content, messages or contents, the names of its items, or the values of a

@@ -23,7 +23,7 @@ import (
 // Session is a host in a Dir that serves one plugin alone, and records every call.
 type Session struct {
 	*host.Host
-	log   Log
+	log   logText
 	audit *os.File // its offset is the end of the records that were read
 }
 
@@ -81,7 +81,7 @@ func (s *Session) Records() ([]audit.Entry, error) {
 }
 
 // Logged returns what was logged since the last call.
-func (s *Session) Logged() string { return s.log.Take() }
+func (s *Session) Logged() string { return s.log.take() }
 
 // Outcome is the outcome of a request in the host's audit log.
 type Outcome struct {
@@ -131,21 +131,21 @@ func Grants(m *manifest.Manifest) string {
 // of the Dir resolves all variables to directories of the Dir.
 func inside(path string) bool { return strings.HasPrefix(path, "${") }
 
-// Log collects what a host logs.
-type Log struct {
+// logText collects what a host logs.
+type logText struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
 // Write implements io.Writer.
-func (l *Log) Write(p []byte) (int, error) {
+func (l *logText) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-// Take returns what was written since the last call.
-func (l *Log) Take() string {
+// take returns what was written since the last call.
+func (l *logText) take() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	text := l.text.String()
