@@ -1,4 +1,5 @@
-// Package dev builds a plugin whenever its source changes, and has a host serve the last build that succeeded.
+// Package dev builds a plugin whenever its source changes, and has a host serve the last build that succeeded. Start with Start and
+// Builder.Open.
 //
 // Builds do not overlap, not even with builds of the same source by other processes. Each build has a directory of its own, and the host
 // switches from one to the next. A build that fails, or that the host rejects, does not change which build is served.

@@ -1,4 +1,5 @@
 // Package importer writes the manifest of a plugin of the MCP host hyper-mcp from what its module describes. It performs no I/O.
+// Start with Manifest.
 package importer
 
 import (

@@ -1,6 +1,6 @@
 // Package scaffold creates the directory of a new plugin: a manifest, a handler for each kind of offer that the author wants, a
-// native test where the SDK has one, scenarios, a readme, and the sources of the SDK unless a published one is used. The new plugin builds
-// without changes.
+// native test where the SDK has one, scenarios, a readme, and the sources of the SDK unless a published one is used. The new plugin
+// builds without changes. Start with Create and Write. The package builds nothing.
 package scaffold
 
 import (

@@ -1,5 +1,5 @@
-// Package filelock provides advisory locks between processes. The system releases a lock when the last descriptor of the open
-// file is closed.
+// Package filelock provides advisory locks between processes. The system releases a lock when the last descriptor of the open file
+// is closed. Start with Open and Try. The package waits for no lock.
 package filelock
 
 import (

@@ -1,5 +1,5 @@
-// Package term reports what an output stream can display: whether it is a terminal, whether lines can be redrawn, and how
-// large it is.
+// Package term reports what an output stream can display: whether it is a terminal, whether lines can be redrawn, and how large it
+// is. Start with IsTerminal and StyleOf. The package prints nothing.
 package term
 
 import (

@@ -1,5 +1,5 @@
 // Package textedit has what edits of text files need, whatever their syntax: lines by offset, and replacing a range. The packages
-// tomlfile and jsonfile find the offsets.
+// tomlfile and jsonfile find the offsets. Start with LineStart and Splice. The package knows no syntax.
 package textedit
 
 import "bytes"

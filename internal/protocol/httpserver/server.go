@@ -1,5 +1,6 @@
-// Package httpserver serves MCP over Streamable HTTP: it checks requests, keeps the sessions and streams of the legacy era,
-// and writes what the gateway answers. Messages are handled by the gateway, as on stdio. It does not know plugins.
+// Package httpserver serves MCP over Streamable HTTP: it checks requests, keeps the sessions and streams of the legacy era, and
+// writes what the gateway answers. Messages are handled by the gateway, as on stdio. It does not know plugins. Start with New and
+// Server.Serve.
 package httpserver
 
 import (

@@ -1,5 +1,6 @@
 // Package paramheader finds the parameters of a tool that HTTP clients repeat in headers: those whose schema has the keyword
-// x-mcp-header, since protocol version 2026-07-28. It compares such headers with arguments.
+// x-mcp-header, since protocol version 2026-07-28. It compares such headers with arguments. Start with Find and Check. The package
+// reads no request.
 package paramheader
 
 import (

@@ -1,5 +1,6 @@
-// Package hosterror creates the errors that operations on repositories return to a module. The messages quote repositories, remotes and
-// requests, which are untrusted. Messages are therefore truncated and made valid UTF-8.
+// Package hosterror creates the errors that operations on repositories return to a module. The messages quote repositories, remotes
+// and requests, which are untrusted. Messages are therefore truncated and made valid UTF-8. Start with Denied and Failed. Causes
+// are not wrapped: a module gets code and text only.
 package hosterror
 
 import (
