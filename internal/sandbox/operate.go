@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -26,61 +27,36 @@ type operation struct {
 }
 
 var operations = map[string]operation{
-	abi.OpGitBranchExists: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.git.BranchExists)
-	}, "repo"},
-	abi.OpGitReadFile: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.git.ReadFile)
-	}, "repo"},
-	abi.OpGitFindCommit: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.git.FindCommit)
-	}, "repo"},
-	abi.OpGitTopLevel: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.git.TopLevel)
-	}, "path"},
-	abi.OpGitCurrentBranch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.git.CurrentBranch)
-	}, "repo"},
-	abi.OpGitResolveRef: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.git.ResolveRef)
-	}, "repo"},
-	abi.OpGitRemoteURL: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.git.RemoteURL)
-	}, "repo"},
-	abi.OpGitIgnored: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.git.Ignored)
-	}, "repo"},
-	abi.OpGitStatus: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.git.Status)
-	}, "repo"},
-	abi.OpGitCommitBranch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		b.changing(ctx)
-		return with(ctx, params, b.git.CommitBranch)
-	}, "repo"},
-	abi.OpGitListRemote: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.git.ListRemote)
-	}, targetURL},
-	abi.OpGitFetch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.git.Fetch)
-	}, targetURL},
-	abi.OpHTTPFetch: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.fetch)
-	}, targetURL},
-	abi.OpFSMode: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.mode)
-	}, "path"},
-	abi.OpFSScan: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.scan)
-	}, "path"},
-	abi.OpLock: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.lock)
-	}, "name"},
-	abi.OpClaims: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.claims)
-	}, ""},
-	abi.OpNotify: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
-		return with(ctx, params, b.notify)
-	}, "method"},
+	abi.OpGitBranchExists:  ofGit((*git.Ops).BranchExists, "repo"),
+	abi.OpGitReadFile:      ofGit((*git.Ops).ReadFile, "repo"),
+	abi.OpGitFindCommit:    ofGit((*git.Ops).FindCommit, "repo"),
+	abi.OpGitTopLevel:      ofGit((*git.Ops).TopLevel, "path"),
+	abi.OpGitCurrentBranch: ofGit((*git.Ops).CurrentBranch, "repo"),
+	abi.OpGitResolveRef:    ofGit((*git.Ops).ResolveRef, "repo"),
+	abi.OpGitRemoteURL:     ofGit((*git.Ops).RemoteURL, "repo"),
+	abi.OpGitIgnored:       ofGit((*git.Ops).Ignored, "repo"),
+	abi.OpGitStatus:        ofGit((*git.Ops).Status, "repo"),
+	abi.OpGitListRemote:    ofGit((*git.Ops).ListRemote, targetURL),
+	abi.OpGitFetch:         ofGit((*git.Ops).Fetch, targetURL),
+	abi.OpGitCommitBranch:  ofBox((*Box).commitBranch, "repo"),
+	abi.OpHTTPFetch:        ofBox((*Box).fetch, targetURL),
+	abi.OpFSMode:           ofBox((*Box).mode, "path"),
+	abi.OpFSScan:           ofBox((*Box).scan, "path"),
+	abi.OpLock:             ofBox((*Box).lock, "name"),
+	abi.OpClaims:           ofBox((*Box).claims, ""),
+	abi.OpNotify:           ofBox((*Box).notify, "method"),
+}
+
+// ofBox returns the operation that a method of Box performs.
+func ofBox[P, R any](do func(*Box, context.Context, P) (R, error), target string) operation {
+	return operation{func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, func(ctx context.Context, p P) (R, error) { return do(b, ctx, p) })
+	}, target}
+}
+
+// ofGit returns the operation that a method of git.Ops performs.
+func ofGit[P, R any](do func(*git.Ops, context.Context, P) (R, error), target string) operation {
+	return ofBox(func(b *Box, ctx context.Context, p P) (R, error) { return do(b.git, ctx, p) }, target)
 }
 
 // byteOperations are the operations whose requests have data bytes after the JSON. They access nothing, and a call may perform any
@@ -109,6 +85,11 @@ func (b *Box) notify(ctx context.Context, n abi.Notification) (any, error) {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: err.Error()}
 	}
 	return nil, nil
+}
+
+func (b *Box) commitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitCommitted, error) {
+	b.changing(ctx)
+	return b.git.CommitBranch(ctx, q)
 }
 
 func (b *Box) fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPResponse, error) {
