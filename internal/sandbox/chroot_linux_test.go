@@ -79,7 +79,7 @@ func inEmptyRoot(t *testing.T, w world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree := b.tree(&faults{})
+	tree := b.tree(&faults{}, "")
 	for name, want := range map[string]string{"$W/work/f": "content\n", "$W/work/l": "g", "$W/work/sub/../f": "content\n"} {
 		if got := readIn(tree, w.path(name)); got != want {
 			t.Errorf("%s contains %q, want %q", name, got, want)

@@ -144,7 +144,7 @@ func (b *Box) lockDir(ctx context.Context, c *Call, path string) error {
 // others.
 func (b *Box) openForLock(path string) (*os.File, error) {
 	var asked faults // nothing is recorded here, since the operation is recorded with its result
-	file, errno := b.tree(&asked).OpenDirectory(path)
+	file, errno := b.tree(&asked, "").OpenDirectory(path)
 	if errno != 0 {
 		return nil, fileError(abi.OpLock, path, errno, asked.last)
 	}

@@ -50,7 +50,7 @@ type Config struct {
 	// the module's working directory.
 	Cwd, Project string
 	// Relative makes the tree suitable for programs whose libraries have no working directory, so that relative paths and paths from
-	// "/" are the same. See vfs.RelativeFS.
+	// "/" are the same. See vfs.Config.WorkingDir.
 	Relative bool
 	// Messages forwards log messages of calls to the client; otherwise they are dropped.
 	Messages bool
@@ -163,21 +163,24 @@ type Caller = interface {
 
 // FS returns the file tree of one instance.
 func (b *Box) FS(caller Caller) experimentalsys.FS {
+	dir := ""
 	if b.config.Relative {
-		return vfs.Relative(b.tree(caller), b.env[manifest.EnvDirectory])
+		dir = b.env[manifest.EnvDirectory]
 	}
-	return b.tree(caller)
+	return b.tree(caller, dir)
 }
 
-func (b *Box) tree(caller Caller) *vfs.FS {
+// tree returns a file tree with the working directory dir, or one that is not relative if dir is empty.
+func (b *Box) tree(caller Caller, dir string) *vfs.FS {
 	var denials denials
 	return vfs.New(vfs.Config{
-		Mounts:   b.mounts,
-		MaxOpen:  b.config.Limits.Files,
-		Hidden:   b.hidden.isHidden,
-		Charge:   charge(caller),
-		Context:  caller.Context,
-		Changing: func() { b.changing(caller.Context()) },
+		Mounts:     b.mounts,
+		WorkingDir: dir,
+		MaxOpen:    b.config.Limits.Files,
+		Hidden:     b.hidden.isHidden,
+		Charge:     charge(caller),
+		Context:    caller.Context,
+		Changing:   func() { b.changing(caller.Context()) },
 		OnError: func(op, path string, err error) {
 			caller.Fault(fmt.Errorf("%s %q: %w", op, bounded(path), cause(err)))
 		},

@@ -67,7 +67,7 @@ func (h *dir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 		if err != nil {
 			return nil, h.fail("readdir", err)
 		}
-		h.fs.charge(len(entries))
+		h.fs.config.Charge(len(entries))
 		for _, e := range entries {
 			if !h.fs.hidesEntry(path.Join(h.path, e.Name)) {
 				names.add(e)
@@ -77,7 +77,7 @@ func (h *dir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 			return nil, h.fail("readdir", errListings)
 		}
 	}
-	if err := h.fs.listed.keep(&names, h.fs.charge); err != nil {
+	if err := h.fs.listed.keep(&names, h.fs.config.Charge); err != nil {
 		return nil, h.fail("readdir", err)
 	}
 	return names.dirents(), 0
@@ -85,7 +85,7 @@ func (h *dir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 
 // hidesEntry reports whether listings leave out a path. Ancestors of mounts are listed.
 func (f *FS) hidesEntry(p string) bool {
-	return f.policy.isHidden(p) && !f.mounts.hasBelow(p) && f.mounts.atAlias(p) == nil
+	return f.isHidden(p) && !f.config.Mounts.hasBelow(p) && f.config.Mounts.atAlias(p) == nil
 }
 
 // virtualDir is an open virtual directory above the mounts. It is not opened on the host.
@@ -136,7 +136,7 @@ func (d *virtualDir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 		return nil, errno
 	}
 	if d.names == nil {
-		d.names = append([]string{}, d.fs.mounts.children(d.path)...)
+		d.names = append([]string{}, d.fs.config.Mounts.children(d.path)...)
 	}
 	if n <= 0 || n > len(d.names) {
 		n = len(d.names)

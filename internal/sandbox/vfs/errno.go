@@ -37,10 +37,10 @@ var (
 )
 
 // tooManyOpen is the error of a tree with as many open files as its limit allows.
-type tooManyOpen int64
+type tooManyOpen int
 
 func (n tooManyOpen) Error() string {
-	return fmt.Sprintf("the plugin has %d files and directories open, as many as limits.files allows", int64(n))
+	return fmt.Sprintf("the plugin has %d files and directories open, as many as limits.files allows", int(n))
 }
 
 func (tooManyOpen) Unwrap() error { return syscall.EMFILE }
@@ -56,17 +56,17 @@ func (f *FS) fail(op, name string, err error) sys.Errno {
 	}
 	name = name[:min(len(name), maxPath)]
 	if r, ok := errors.AsType[refusal](err); ok {
-		if f.denied != nil {
-			f.denied(op, name)
+		if f.config.Denied != nil {
+			f.config.Denied(op, name)
 		}
-		if r.why != nil && f.onError != nil {
-			f.onError(op, name, r.why)
+		if r.why != nil && f.config.OnError != nil {
+			f.config.OnError(op, name, r.why)
 		}
 		return r.errno
 	}
 	errno, exact := toErrno(err)
-	if !exact && f.onError != nil {
-		f.onError(op, name, err)
+	if !exact && f.config.OnError != nil {
+		f.config.OnError(op, name, err)
 	}
 	return errno
 }

@@ -23,7 +23,7 @@ func (f *FS) lexicalPlace(name string) (at *place, rel string, ok bool) {
 		return nil, "", false
 	}
 	at = &place{path: "/" + strings.Join(parts, "/")}
-	at.mount = f.mounts.containing(at.path)
+	at.mount = f.config.Mounts.containing(at.path)
 	if at.mount == nil || at.mount.Path == at.path {
 		return nil, "", false
 	}
@@ -31,12 +31,12 @@ func (f *FS) lexicalPlace(name string) (at *place, rel string, ok bool) {
 		return nil, "", false
 	}
 	begin := len(strings.TrimSuffix(at.mount.Path, "/")) + 1
-	for end := begin; f.policy.hidden != nil && end < len(at.path); end++ {
-		if at.path[end] == '/' && f.policy.isHidden(at.path[:end]) {
+	for end := begin; f.config.Hidden != nil && end < len(at.path); end++ {
+		if at.path[end] == '/' && f.isHidden(at.path[:end]) {
 			return nil, "", false
 		}
 	}
-	return at, at.path[begin:], !f.policy.isHidden(at.path)
+	return at, at.path[begin:], !f.isHidden(at.path)
 }
 
 // fastStat is stat for a path without symbolic links.

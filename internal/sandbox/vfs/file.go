@@ -19,11 +19,15 @@ const maxOpenTries = 16
 
 // OpenFile implements sys.FS. New files have the mode 0644, whatever perm says.
 func (f *FS) OpenFile(name string, flag sys.Oflag, perm fs.FileMode) (sys.File, sys.Errno) {
+	preopen := isPreopen(name, perm)
+	if !preopen {
+		name = f.inTree(name)
+	}
 	file, err := f.openFile(name, flag)
 	if err != nil {
 		return nil, f.fail("open", name, err)
 	}
-	if isPreopen(name, perm) {
+	if preopen {
 		f.preopens.Add(1)
 		file = &preopenedDir{File: file, fs: f}
 	}
@@ -34,8 +38,8 @@ func (f *FS) OpenFile(name string, flag sys.Oflag, perm fs.FileMode) (sys.File, 
 func isPreopen(name string, perm fs.FileMode) bool { return name == "." && perm == 0 }
 
 func (f *FS) openFile(name string, flag sys.Oflag) (file sys.File, err error) {
-	if f.open.Add(1) > f.maxOpen {
-		err = tooManyOpen(f.maxOpen)
+	if f.open.Add(1) > int64(f.config.MaxOpen) {
+		err = tooManyOpen(f.config.MaxOpen)
 	} else {
 		err = errChanged
 		for try := 0; try < maxOpenTries && errors.Is(err, errChanged); try++ {

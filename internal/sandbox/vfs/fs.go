@@ -45,6 +45,9 @@ type Config struct {
 	// Mounts are the granted directories; nil means none. They may be nested: the longest path takes precedence. A
 	// mount whose directory does not exist is absent from the tree; if it is granted for writing, Mkdir creates it.
 	Mounts *Mounts
+	// WorkingDir makes the tree relative: it is the absolute path of the working directory of a program that has none itself. See
+	// relative.go. Scan and OpenDirectory take absolute paths. Empty means that the tree is not relative.
+	WorkingDir string
 	// MaxOpen bounds the files and directories open at the same time; 0 or less means 256. Further ones fail with EIO,
 	// since wazero has no EMFILE, and OnError is called with the limit.
 	MaxOpen int
@@ -69,15 +72,7 @@ type Config struct {
 type FS struct {
 	sys.UnimplementedFS
 
-	mounts  *Mounts
-	policy  policy
-	onError func(op, path string, err error)
-	denied  func(op, path string)
-	maxOpen int64
-	charge  func(entries int)
-	context func() context.Context
-	// changing is Config.Changing.
-	changing func()
+	config   Config
 	listed   listings
 	open     atomic.Int64 // number of open handles
 	preopens atomic.Int64 // number of open handles of "/", which wazero opens itself
@@ -103,11 +98,7 @@ func New(c Config) *FS {
 	if c.Changing == nil {
 		c.Changing = func() {}
 	}
-	return &FS{
-		context: c.Context, changing: c.Changing,
-		mounts: c.Mounts, policy: policy{hidden: c.Hidden}, onError: c.OnError, denied: c.Denied,
-		maxOpen: int64(c.MaxOpen), charge: c.Charge,
-	}
+	return &FS{config: c}
 }
 
 // Handles returns the number of files and directories that the module has open, without the preopened descriptor of "/".
@@ -119,12 +110,14 @@ func (f *FS) Altered() bool { return f.altered.Load() }
 
 // Stat implements sys.FS.
 func (f *FS) Stat(name string) (wsys.Stat_t, sys.Errno) {
+	name = f.inTree(name)
 	st, err := f.stat(name, true)
 	return st, f.fail("stat", name, err)
 }
 
 // Lstat implements sys.FS.
 func (f *FS) Lstat(name string) (wsys.Stat_t, sys.Errno) {
+	name = f.inTree(name)
 	st, err := f.stat(name, strings.HasSuffix(name, "/"))
 	return st, f.fail("lstat", name, err)
 }
@@ -173,6 +166,7 @@ func ifExists(check func(*place) error) func(*place) error {
 
 // Mkdir implements sys.FS. It ignores the requested mode and uses 0755. It also creates the directory of an absent mount.
 func (f *FS) Mkdir(name string, _ fs.FileMode) sys.Errno {
+	name = f.inTree(name)
 	return f.fail("mkdir", name, f.mkdir(name))
 }
 
@@ -189,13 +183,14 @@ func (f *FS) mkdir(name string) error {
 	}
 	defer p.close()
 	if p.path == p.mount.Path && p.mount.dir() == nil {
-		return p.mount.create(f.context())
+		return p.mount.create(f.config.Context())
 	}
 	return p.create(func() error { return p.dir.Mkdir(p.name, dirMode) }, func() error { return p.dir.Rmdir(p.name) })
 }
 
 // Chmod implements sys.FS. Only the permission bits are set. It follows links.
 func (f *FS) Chmod(name string, perm fs.FileMode) sys.Errno {
+	name = f.inTree(name)
 	return f.fail("chmod", name, f.chmod(name, perm.Perm()))
 }
 
@@ -228,6 +223,7 @@ func (p *place) withOpen(do func(*os.File) error) error {
 
 // Utimens implements sys.FS.
 func (f *FS) Utimens(name string, atim, mtim int64) sys.Errno {
+	name = f.inTree(name)
 	return f.fail("utimens", name, f.utimens(name, atim, mtim))
 }
 
@@ -242,11 +238,13 @@ func (f *FS) utimens(name string, atim, mtim int64) error {
 
 // Unlink implements sys.FS.
 func (f *FS) Unlink(name string) sys.Errno {
+	name = f.inTree(name)
 	return f.fail("unlink", name, f.remove(name, false))
 }
 
 // Rmdir implements sys.FS.
 func (f *FS) Rmdir(name string) sys.Errno {
+	name = f.inTree(name)
 	return f.fail("rmdir", name, f.remove(name, true))
 }
 

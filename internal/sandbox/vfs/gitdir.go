@@ -36,9 +36,6 @@ const (
 // has created its part, and rolls the part back.
 var completing sync.Mutex
 
-// InGit reports whether a clean absolute path is, or is below, a .git, which no module may write.
-func InGit(path string) bool { return policy{}.readOnly(path) }
-
 // InGitDirectory reports whether a path is, or is below, a directory that git recognizes by its structure. It is for the
 // host process: it looks at files by path.
 func InGitDirectory(path string) bool {

@@ -10,6 +10,7 @@ import (
 
 // Readlink implements sys.FS. The target is returned unchanged, whether it is inside the grants or not.
 func (f *FS) Readlink(name string) (string, sys.Errno) {
+	name = f.inTree(name)
 	target, err := f.readlink(name)
 	return target, f.fail("readlink", name, err)
 }
@@ -31,6 +32,7 @@ func (f *FS) readlink(name string) (string, error) {
 
 // Symlink implements sys.FS. A target outside of the grants is refused; see linkpolicy.go.
 func (f *FS) Symlink(target, name string) sys.Errno {
+	name = f.inTree(name)
 	return f.fail("symlink", name, f.symlink(target, name))
 }
 
@@ -75,6 +77,7 @@ func (f *FS) createLink(p *place, target string) error {
 // Link implements sys.FS. Only regular files can be linked, and only within one mount: a hard link in another mount would bypass
 // the access rights of the first mount.
 func (f *FS) Link(from, to string) sys.Errno {
+	from, to = f.inTree(from), f.inTree(to)
 	return f.fail("link", to, f.link(from, to))
 }
 

@@ -66,7 +66,7 @@ func (f *FS) staysInside(dir, target string) bool {
 		target = path.Join(dir, target)
 	}
 	target = path.Clean(target)
-	if f.mounts.containing(target) == nil {
+	if f.config.Mounts.containing(target) == nil {
 		return false
 	}
 	p, err := f.resolve(target, walkMode{follow: true})
@@ -111,7 +111,7 @@ func (f *FS) checkLinks(dir *beneath.Dir, name, old, moved string) error {
 				return refusal{errno: sys.EPERM, why: errMoveTooLarge}
 			}
 			if seen%chargeEach == 0 {
-				f.charge(chargeEach)
+				f.config.Charge(chargeEach)
 			}
 			at := below + "/" + e.Name
 			if e.IsDir() {

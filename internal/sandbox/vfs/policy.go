@@ -6,23 +6,19 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// policy restricts what the mounts grant. It is applied to resolved paths only, so no symbolic link and no alias of a
+// The policy restricts what the mounts grant. It is applied to resolved paths only, so no symbolic link and no alias of a
 // directory bypasses it.
-type policy struct {
-	// hidden is Config.Hidden.
-	hidden func(p string, below bool) bool
-}
 
 // isHidden reports whether p does not exist for the module.
-func (po policy) isHidden(p string) bool { return po.hidden != nil && po.hidden(p, false) }
+func (f *FS) isHidden(p string) bool { return f.config.Hidden != nil && f.config.Hidden(p, false) }
 
 // hidesBelow reports whether moving the directory p could make a hidden path visible.
-func (po policy) hidesBelow(p string) bool { return po.hidden != nil && po.hidden(p, true) }
+func (f *FS) hidesBelow(p string) bool { return f.config.Hidden != nil && f.config.Hidden(p, true) }
 
-// readOnly reports whether p can never be written, whatever its mount grants: git runs hooks and configured programs in
-// .git as the user.
-func (po policy) readOnly(p string) bool {
-	for name := range strings.SplitSeq(p, "/") {
+// InGit reports whether a clean absolute path is, or is below, a .git, which no module may write, whatever its mount grants: git
+// runs hooks and configured programs there as the user.
+func InGit(path string) bool {
+	for name := range strings.SplitSeq(path, "/") {
 		if isGit(name) {
 			return true
 		}
@@ -35,12 +31,12 @@ func (f *FS) mayChange(p *place) error {
 	switch {
 	case p.mount == nil || !p.mount.Write:
 		return refusal{errno: sys.EACCES}
-	case p.viaGit || p.inGit || f.policy.readOnly(p.path):
+	case p.viaGit || p.inGit || InGit(p.path):
 		return refusal{errno: sys.EPERM}
-	case f.policy.isHidden(p.path):
+	case f.isHidden(p.path):
 		return refusal{errno: sys.EACCES}
 	}
-	f.changing()
+	f.config.Changing()
 	return nil
 }
 
@@ -51,11 +47,11 @@ func (f *FS) mayReplace(p *place) error {
 	if err := f.mayChange(p); err != nil {
 		return err
 	}
-	if f.mounts.at(p.path) != nil || f.mounts.hasBelow(p.path) {
+	if f.config.Mounts.at(p.path) != nil || f.config.Mounts.hasBelow(p.path) {
 		return refusal{errno: sys.EPERM}
 	}
 	// Comparing names is not enough: a case-insensitive file system has other names for the same directory.
-	if p.info != nil && (p.info.IsDir() || p.info.IsLink()) && f.mounts.anchors[p.info.FileID] {
+	if p.info != nil && (p.info.IsDir() || p.info.IsLink()) && f.config.Mounts.anchors[p.info.FileID] {
 		return refusal{errno: sys.EPERM}
 	}
 	return nil

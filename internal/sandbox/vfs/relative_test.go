@@ -38,7 +38,7 @@ func TestRelative(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	project := vfs.Relative(vfs.New(vfs.Config{Mounts: mounts}), "/work/project")
+	project := vfs.New(vfs.Config{Mounts: mounts, WorkingDir: "/work/project"})
 	read := func(fs sys.FS, name string) string {
 		file, errno := fs.OpenFile(name, sys.O_RDONLY, 0o600)
 		if errno != 0 {
@@ -66,11 +66,11 @@ func TestRelative(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
-	in := vfs.Relative(vfs.New(vfs.Config{Mounts: mounts}), "/work/project/src")
+	in := vfs.New(vfs.Config{Mounts: mounts, WorkingDir: "/work/project/src"})
 	if got := read(in, "a"); got != "project/src/a" {
 		t.Errorf("in a subdirectory: got %q", got)
 	}
-	root := vfs.Relative(vfs.New(vfs.Config{Mounts: mounts}), "/")
+	root := vfs.New(vfs.Config{Mounts: mounts, WorkingDir: "/"})
 	if got := read(root, "work/project/a"); got != "project/a" {
 		t.Errorf("in the root: got %q", got)
 	}
@@ -103,7 +103,7 @@ func TestRelativeChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree := vfs.Relative(vfs.New(vfs.Config{Mounts: mounts}), "/w")
+	tree := vfs.New(vfs.Config{Mounts: mounts, WorkingDir: "/w"})
 	for i, errno := range []sys.Errno{
 		tree.Mkdir("d", 0o700), tree.Mkdir("w/e", 0o700), tree.Rename("d", "w/f"), tree.Symlink("f", "l"), tree.Chmod("f", 0o700),
 		tree.Utimens("f", 0, 0), tree.Rmdir("w/e"),

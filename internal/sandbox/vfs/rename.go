@@ -15,6 +15,7 @@ import (
 // A file that replaces another file receives the permissions of the replaced file. Programs save by renaming a new file over the
 // old one, and WASI gives them no way to preserve the mode.
 func (f *FS) Rename(from, to string) sys.Errno {
+	from, to = f.inTree(from), f.inTree(to)
 	return f.fail("rename", from, f.rename(from, to))
 }
 
@@ -30,7 +31,7 @@ func (f *FS) rename(from, to string) error {
 	if dst.dirOnly && !src.info.IsDir() {
 		return sys.ENOTDIR
 	}
-	if src.info.IsDir() && (f.policy.hidesBelow(src.path) || f.policy.hidesBelow(dst.path)) {
+	if src.info.IsDir() && (f.hidesBelow(src.path) || f.hidesBelow(dst.path)) {
 		return refusal{errno: sys.EACCES}
 	}
 	if err := f.checkMove(src, src.path, dst.path); err != nil {

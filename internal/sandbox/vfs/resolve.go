@@ -143,7 +143,7 @@ func (w *walk) restart() error {
 	if i := slices.Index(w.rest, ".."); i >= 0 {
 		lexical = "/" + strings.Join(w.rest[:i], "/")
 	}
-	m := w.fs.mounts.open(lexical)
+	m := w.fs.config.Mounts.open(lexical)
 	if m == nil {
 		return nil
 	}
@@ -175,10 +175,10 @@ func (w *walk) step(name string) (done bool, err error) {
 
 // stepVirtual descends from a virtual directory, which contains only the ancestors of mounts.
 func (w *walk) stepVirtual(next string) (done bool, err error) {
-	if m := w.fs.mounts.atAlias(next); m != nil {
+	if m := w.fs.config.Mounts.atAlias(next); m != nil {
 		return w.enterMount(m)
 	}
-	if w.fs.mounts.hasBelow(next) {
+	if w.fs.config.Mounts.hasBelow(next) {
 		w.place.path = next
 		return false, nil
 	}
@@ -212,8 +212,8 @@ func (w *walk) enterMount(m *mount) (done bool, err error) {
 func (w *walk) stepReal(name string) (done bool, err error) {
 	next := path.Join(w.place.path, name)
 	last := len(w.rest) == 0
-	nested := w.fs.mounts.at(next)
-	if nested == nil && w.fs.policy.isHidden(next) {
+	nested := w.fs.config.Mounts.at(next)
+	if nested == nil && w.fs.isHidden(next) {
 		return w.stepHidden(name, next)
 	}
 	if nested != nil && nested.dir() != nil {
@@ -237,7 +237,7 @@ func (w *walk) stepReal(name string) (done bool, err error) {
 		if nested == nil && w.mode.write {
 			// An alias of a read-only mount in a writable one (by a bind mount or a case-insensitive name) must not be
 			// writable. Reading needs no such check: every mount is readable.
-			nested = w.fs.mounts.aliased(info.FileID)
+			nested = w.fs.config.Mounts.aliased(info.FileID)
 		}
 		if nested != nil || !last {
 			return false, w.enter(name, next, info, nested)
@@ -255,11 +255,11 @@ func (w *walk) stepReal(name string) (done bool, err error) {
 
 // stepHidden descends to a hidden path. An ancestor of a mount becomes a virtual directory.
 func (w *walk) stepHidden(name, next string) (done bool, err error) {
-	if m := w.fs.mounts.aliases[next]; m != nil {
+	if m := w.fs.config.Mounts.aliases[next]; m != nil {
 		return w.enterMount(m)
 	}
 	switch {
-	case w.fs.mounts.hasBelow(next):
+	case w.fs.config.Mounts.hasBelow(next):
 		w.place.close()
 		w.place.path, w.place.mount = next, nil
 		return false, nil

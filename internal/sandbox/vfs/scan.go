@@ -111,9 +111,9 @@ const listedSize = 64
 
 // read reads and sorts the names. It fails with errListings if all listings of the scan exceed maxListed.
 func (d *scannedDir) read() error {
-	d.mounts = d.scan.fs.mounts.hasBelow(d.path)
+	d.mounts = d.scan.fs.config.Mounts.hasBelow(d.path)
 	if d.file == nil {
-		for _, name := range d.scan.fs.mounts.children(d.path) {
+		for _, name := range d.scan.fs.config.Mounts.children(d.path) {
 			d.entries = append(d.entries, beneath.Entry{Name: name, Type: fs.ModeDir})
 		}
 		return nil
@@ -126,8 +126,8 @@ func (d *scannedDir) read() error {
 		if err != nil {
 			return err
 		}
-		d.scan.fs.charge(len(entries))
-		if err := d.scan.fs.context().Err(); err != nil {
+		d.scan.fs.config.Charge(len(entries))
+		if err := d.scan.fs.config.Context().Err(); err != nil {
 			return err
 		}
 		for _, e := range entries {
@@ -162,7 +162,7 @@ func (d *scannedDir) at(name string) string {
 // list visits the entries that follow the relative path "after".
 func (d *scannedDir) list(after []string) error {
 	for _, e := range d.entries {
-		if err := d.scan.fs.context().Err(); err != nil {
+		if err := d.scan.fs.config.Context().Err(); err != nil {
 			return err
 		}
 		var below []string
@@ -202,7 +202,7 @@ func (d *scannedDir) entry(listed beneath.Entry, visited bool, after []string) e
 		if err == nil {
 			err = below.read()
 		}
-		if ended := s.fs.context().Err(); ended != nil {
+		if ended := s.fs.config.Context().Err(); ended != nil {
 			return ended
 		}
 		if errors.Is(err, errListings) {

@@ -52,7 +52,7 @@ func (e *Scanned) describe() error {
 	if err != nil {
 		return err
 	}
-	if st.IsLink() && e.dir.mounts && e.dir.scan.fs.mounts.at(e.dir.at(e.Name)) != nil {
+	if st.IsLink() && e.dir.mounts && e.dir.scan.fs.config.Mounts.at(e.dir.at(e.Name)) != nil {
 		return sys.EACCES // the grant is for a directory, not for the target of a symbolic link in its place
 	}
 	e.Kind, e.Stat = st.Mode.Type(), st
@@ -66,9 +66,9 @@ func (e *Scanned) describe() error {
 func (e *Scanned) describeMount() (done bool, err error) {
 	tree, at := e.dir.scan.fs, e.dir.at(e.Name)
 	above := e.dir.file == nil
-	m := tree.mounts.at(at)
-	if m == nil && (above || tree.policy.isHidden(at)) {
-		m, above = tree.mounts.aliases[at], true
+	m := tree.config.Mounts.at(at)
+	if m == nil && (above || tree.isHidden(at)) {
+		m, above = tree.config.Mounts.aliases[at], true
 	}
 	var dir *beneath.Dir
 	if m != nil {
@@ -78,7 +78,7 @@ func (e *Scanned) describeMount() (done bool, err error) {
 	case dir != nil:
 		e.mount = m
 		e.Stat, err = dir.Stat()
-	case above && m == nil && tree.mounts.hasBelow(at):
+	case above && m == nil && tree.config.Mounts.hasBelow(at):
 		e.virtual = true
 	case above:
 		return true, sys.EACCES // the entry is an absent mount
