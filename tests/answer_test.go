@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dispatch"
 )
 
 // result is the answer to a call.
@@ -57,6 +59,16 @@ func readAnswer(line string) (int, result, error) {
 	}
 	r.Text = strings.Join(texts, "\n")
 	return m.ID, r, nil
+}
+
+// isStartReport reports whether a message says that a call waits for its worker process. Whether there are any depends on the load
+// of the machine.
+func isStartReport(line string) bool {
+	var m struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	return json.Unmarshal([]byte(line), &m) == nil && dispatch.IsStartReport(m.Method, m.Params)
 }
 
 // decodeJSON decodes a message for comparison.

@@ -91,7 +91,7 @@ func startServer(t testing.TB, cmd *exec.Cmd) *server {
 		defer close(s.lines)
 		for r := bufio.NewReader(out); ; {
 			line, err := r.ReadString('\n')
-			if line != "" {
+			if line != "" && !isStartReport(line) {
 				s.lines <- line
 			}
 			if err != nil {

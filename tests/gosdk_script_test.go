@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dispatch"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -77,10 +78,14 @@ func throughJSON(t *testing.T, value any) (decoded any) {
 func (c *scriptedGoSDK) connect(ctx context.Context, target scriptTarget) (err error) {
 	options := &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-			c.progress <- []any{r.Params.Progress, r.Params.Total}
+			if params, err := json.Marshal(r.Params); err != nil || !dispatch.IsStartReport("notifications/progress", params) {
+				c.progress <- []any{r.Params.Progress, r.Params.Total}
+			}
 		},
 		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) {
-			c.messages <- []any{r.Params.Level, r.Params.Logger, r.Params.Data}
+			if params, err := json.Marshal(r.Params); err != nil || !dispatch.IsStartReport("notifications/message", params) {
+				c.messages <- []any{r.Params.Level, r.Params.Logger, r.Params.Data}
+			}
 		},
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return answer[mcp.ElicitResult](c, "elicitation/create")
