@@ -184,16 +184,16 @@ func (b *Board) entryOf(file specFile) (*Entry, error) {
 			return nil, err
 		}
 		found := summaryOf(read.Spec)
-		return &Entry{ID: file.ID, Spec: found.spec(), File: file.File, key: file.key, summary: &found, unmatched: true}, nil
+		return &Entry{ID: file.ID, Spec: &found.shown, File: file.File, key: file.key, summary: &found, unmatched: true}, nil
 	}
-	if err := file.summary.err(); err != nil {
-		return nil, err
+	if failed := file.summary.failed; failed != nil {
+		return nil, failed
 	}
-	entry := &Entry{ID: file.ID, Spec: file.summary.spec(), File: file.File, key: file.key, summary: file.summary, matches: file.matches}
+	entry := &Entry{ID: file.ID, Spec: &file.summary.shown, File: file.File, key: file.key, summary: file.summary, matches: file.matches}
 	if b.git != nil {
 		if shown := fromBranch(entry, b.git); shown != nil {
 			found := summaryOf(shown)
-			entry.Spec, entry.summary, entry.unmatched = found.spec(), &found, true
+			entry.Spec, entry.summary, entry.unmatched = &found.shown, &found, true
 		}
 	}
 	return entry, nil

@@ -22,7 +22,7 @@ func searched(dir store.Dir, lower string) iter.Seq2[specFile, error] {
 		for file, err := range store.Specs(dir, searchables) {
 			found := specFile{File: file.File, key: id.KeyOf(file.ID)}
 			if file.Value != nil {
-				found.summary, found.matches = file.Value.summary.clone(), strings.Contains(file.Value.lower, lower)
+				found.summary, found.matches = file.Value.summary.detached(), strings.Contains(file.Value.lower, lower)
 			}
 			if !yield(found, err) {
 				return

@@ -2,7 +2,6 @@ package board
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/criteria"
@@ -20,59 +19,49 @@ var (
 
 // summary holds the data about a spec file that lists need. The data depends only on the content of the file.
 type summary struct {
-	failed bool // the file cannot be loaded, for the reason in the fields reason, line and limit
-	line   int
-	reason string
-	limit  bool
-
-	kind      string // the value of spec.Spec.Type
-	status    string
-	dependsOn []string
-	labels    []string
-	branch    *string
-	required  bool // the spec requires an approval
-	approved  bool
-	title     *string
-	criteria  bool // the body has acceptance criteria
+	failed   *spec.LoadError // the reason why the file cannot be loaded; nil for a file that can be loaded
+	shown    spec.Spec       // the spec without its body and without the fields that no list needs
+	title    *string
+	criteria bool // the body has acceptance criteria
 }
 
 func summarize(content []byte) summary {
 	parsed, err := spec.Parse(string(content))
 	if err != nil {
-		return failedSummary(err)
+		return summary{failed: asLoadError(err)}
 	}
 	return summaryOf(parsed)
 }
 
-// failedSummary returns the summary of a file for which spec.Parse returned err.
-func failedSummary(err error) summary {
-	var failed *spec.LoadError
-	if !errors.As(err, &failed) {
-		failed = &spec.LoadError{Reason: err.Error()}
+// asLoadError returns err as a *spec.LoadError.
+func asLoadError(err error) *spec.LoadError {
+	if failed := (*spec.LoadError)(nil); errors.As(err, &failed) {
+		return failed
 	}
-	return summary{failed: true, line: failed.Line, reason: failed.Reason, limit: failed.Limit}
+	return &spec.LoadError{Reason: err.Error()}
 }
 
 func summaryOf(s *spec.Spec) summary {
 	return summary{
-		kind: s.Type, status: string(s.Status), dependsOn: s.DependsOn, labels: s.Labels, branch: s.Branch,
-		required: s.Approval.Required, approved: s.Approval.Approved, title: s.Title(), criteria: criteria.Present(s.Body),
+		shown: spec.Spec{Type: s.Type, Status: s.Status, DependsOn: s.DependsOn, Labels: s.Labels, Branch: s.Branch, Approval: s.Approval},
+		title: s.Title(), criteria: criteria.Present(s.Body),
 	}
 }
 
 // Fields implements derive.Fielder.
 func (s *summary) Fields(c *derive.Codec) {
-	c.Bool(&s.failed)
-	c.Int(&s.line)
-	c.String(&s.reason)
-	c.Bool(&s.limit)
-	c.String(&s.kind)
-	c.String(&s.status)
-	optionalStrings(c, &s.dependsOn)
-	optionalStrings(c, &s.labels)
-	derive.Optional(c, &s.branch, c.String)
-	c.Bool(&s.required)
-	c.Bool(&s.approved)
+	derive.Optional(c, &s.failed, func(failed *spec.LoadError) {
+		c.Int(&failed.Line)
+		c.String(&failed.Reason)
+		c.Bool(&failed.Limit)
+	})
+	c.String(&s.shown.Type)
+	c.String((*string)(&s.shown.Status))
+	optionalStrings(c, &s.shown.DependsOn)
+	optionalStrings(c, &s.shown.Labels)
+	derive.Optional(c, &s.shown.Branch, c.String)
+	c.Bool(&s.shown.Approval.Required)
+	c.Bool(&s.shown.Approval.Approved)
 	derive.Optional(c, &s.title, c.String)
 	c.Bool(&s.criteria)
 }
@@ -88,56 +77,36 @@ func optionalStrings(c *derive.Codec, v *[]string) {
 	}
 }
 
-// clone returns a copy of s that shares no memory with the buffer from which s was decoded. The buffer may contain a
+// eachText calls visit for each string of the summary.
+func (s *summary) eachText(visit func(text *string)) {
+	visit(&s.shown.Type)
+	visit((*string)(&s.shown.Status))
+	if s.failed != nil {
+		visit(&s.failed.Reason)
+	}
+	for _, text := range []*string{s.shown.Branch, s.title} {
+		if text != nil {
+			visit(text)
+		}
+	}
+	for _, list := range [][]string{s.shown.DependsOn, s.shown.Labels} {
+		for i := range list {
+			visit(&list[i])
+		}
+	}
+}
+
+// detached returns the summary without references to the buffer from which it was decoded. The buffer may contain a
 // whole body.
-func (s *summary) clone() *summary {
-	c := *s
-	for _, text := range []*string{&c.reason, &c.kind, &c.status} {
-		*text = strings.Clone(*text)
-	}
-	for _, text := range []**string{&c.branch, &c.title} {
-		if *text != nil {
-			*text = new(strings.Clone(**text))
-		}
-	}
-	for _, list := range []*[]string{&c.dependsOn, &c.labels} {
-		*list = slices.Clone(*list)
-		for i, text := range *list {
-			(*list)[i] = strings.Clone(text)
-		}
-	}
-	return &c
-}
-
-// err returns the error about a file that cannot be loaded; nil for a file that can be loaded.
-func (s *summary) err() error {
-	if !s.failed {
-		return nil
-	}
-	return &spec.LoadError{Line: s.line, Reason: s.reason, Limit: s.limit}
-}
-
-// spec returns the spec without its body and without the fields that no list needs.
-func (s *summary) spec() *spec.Spec {
-	return &spec.Spec{
-		Type: s.kind, Status: spec.Status(s.status), DependsOn: s.dependsOn, Labels: s.labels, Branch: s.branch,
-		Approval: spec.Approval{Required: s.required, Approved: s.approved},
-	}
+func (s summary) detached() *summary {
+	s.eachText(func(text *string) { *text = strings.Clone(*text) })
+	return &s
 }
 
 // size returns an estimate of the memory that the summary takes, in bytes.
 func (s *summary) size() int {
-	n := summarySize + len(s.reason) + len(s.kind) + len(s.status)
-	for _, list := range [][]string{s.dependsOn, s.labels} {
-		for _, text := range list {
-			n += stringSize + len(text)
-		}
-	}
-	for _, text := range []*string{s.branch, s.title} {
-		if text != nil {
-			n += stringSize + len(*text)
-		}
-	}
+	n := summarySize - 2*stringSize // summarySize includes the type and the status
+	s.eachText(func(text *string) { n += stringSize + len(*text) })
 	return n
 }
 
@@ -162,7 +131,7 @@ func (s *searchable) Fields(c *derive.Codec) {
 func searchableOf(content []byte) searchable {
 	parsed, err := spec.Parse(string(content))
 	if err != nil {
-		return searchable{summary: failedSummary(err)}
+		return searchable{summary: summary{failed: asLoadError(err)}}
 	}
 	return searchable{summaryOf(parsed), fold.Lower(parsed.Body)}
 }

@@ -22,10 +22,10 @@ func TestSummaryHasWhatListsNeedOfASpec(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := summaries.Compute([]byte(content))
-			if err := got.err(); err != nil {
-				t.Fatal(err)
+			if got.failed != nil {
+				t.Fatal(got.failed)
 			}
-			listed := &Entry{Spec: got.spec(), summary: &got}
+			listed := &Entry{Spec: &got.shown, summary: &got}
 			read := &Entry{Spec: want}
 			if !reflect.DeepEqual(listed.Title(), read.Title()) || listed.hasCriteria() != read.hasCriteria() {
 				t.Errorf("got %+v", got)
@@ -41,8 +41,7 @@ func TestSummaryHasWhatListsNeedOfASpec(t *testing.T) {
 func TestSummaryKeepsTheReasonOfAnInvalidFile(t *testing.T) {
 	for _, content := range []string{"---\nstatus: done\n---\n", "\xff", "---\na: [\n---\n"} {
 		_, want := spec.Parse(content)
-		summary := summaries.Compute([]byte(content))
-		if got := summary.err(); !reflect.DeepEqual(got, want) {
+		if got := summaries.Compute([]byte(content)).failed; !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: got %v, want %v", content, got, want)
 		}
 	}
