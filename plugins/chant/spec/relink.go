@@ -1,6 +1,10 @@
 package spec
 
-import "github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
+import (
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
+)
 
 // relink returns the mapping of a front matter with aliases, with the current values of the known keys. The keys keep
 // the order of the file, because an anchor must precede its aliases, and new keys come last. relink copies unchanged
@@ -34,15 +38,7 @@ func (f front) relink() *frontmatter.Node {
 
 // hasLink reports whether a YAML tree contains an anchor or an alias.
 func hasLink(n *frontmatter.Node) bool {
-	if n.Kind == frontmatter.Alias || n.Anchor != "" {
-		return true
-	}
-	for _, child := range n.Children {
-		if hasLink(child) {
-			return true
-		}
-	}
-	return false
+	return n.Kind == frontmatter.Alias || n.Anchor != "" || slices.ContainsFunc(n.Children, hasLink)
 }
 
 // linker copies YAML trees in the order in which the copies are written to the file.

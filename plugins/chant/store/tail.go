@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// tailBlock is the size of the blocks that readTail reads, in bytes.
+// tailBlock is the size of the part of a file that readTail reads first, in bytes. Each further part is four times as
+// large.
 const tailBlock = 64 << 10
 
 // Tail returns the last lines of a file, without the final newline. It reads at most max bytes, backwards from the end
@@ -41,30 +42,20 @@ func Tail(path string, lines uint64, max int64) (text string, cut bool, err erro
 // readTail returns the last lines of a file with the given size. If max prevents readTail from reading all requested
 // lines, the result begins at the start of a line, unless a single line is longer than max.
 func readTail(file io.ReaderAt, size int64, lines uint64, max int64) (data []byte, cut bool, err error) {
-	var blocks [][]byte // the blocks of the file, the last block first
-	var newlines uint64
-	start, floor := size, size-min(size, max)
-	for start > floor {
-		length := min(tailBlock, start-floor)
-		block := make([]byte, length)
-		if _, err := io.ReadFull(io.NewSectionReader(file, start-length, length), block); err != nil {
+	most := min(size, max)
+	for length := min(tailBlock, most); ; length = min(4*length, most) {
+		data = make([]byte, length)
+		if _, err := io.ReadFull(io.NewSectionReader(file, size-length, length), data); err != nil {
 			return nil, false, err
 		}
-		counted := block
-		if start == size { // skip the final newline, which ends the last line
-			counted = bytes.TrimSuffix(block, []byte("\n"))
+		if at := lastLines(data, lines); at > 0 {
+			return data[at:], false, nil
 		}
-		if n := uint64(bytes.Count(counted, []byte("\n"))); newlines+n >= lines {
-			block = block[lineStart(counted, lines-newlines):]
-			return joinBackwards(append(blocks, block)), false, nil
-		} else {
-			newlines += n
+		if length == most {
+			break
 		}
-		blocks = append(blocks, block)
-		start -= length
 	}
-	data = joinBackwards(blocks)
-	if start == 0 {
+	if most == size {
 		return data, false, nil
 	}
 	if _, rest, found := bytes.Cut(data, []byte("\n")); found && len(rest) > 0 {
@@ -73,23 +64,11 @@ func readTail(file io.ReaderAt, size int64, lines uint64, max int64) (data []byt
 	return data, true, nil
 }
 
-// lineStart returns the index after the nth newline from the end of block. The block must have at least n newlines.
-func lineStart(block []byte, n uint64) int {
-	at := len(block)
-	for ; n > 0; n-- {
-		at = bytes.LastIndexByte(block[:at], '\n')
+// lastLines returns the index at which the last lines of data begin; 0 if data lacks the newline before these lines.
+func lastLines(data []byte, lines uint64) int {
+	at := len(bytes.TrimSuffix(data, []byte("\n"))) // the final newline ends the last line
+	for ; lines > 0 && at >= 0; lines-- {
+		at = bytes.LastIndexByte(data[:at], '\n')
 	}
 	return at + 1
-}
-
-func joinBackwards(blocks [][]byte) []byte {
-	var size int
-	for _, block := range blocks {
-		size += len(block)
-	}
-	data := make([]byte, 0, size)
-	for i := len(blocks) - 1; i >= 0; i-- {
-		data = append(data, blocks[i]...)
-	}
-	return data
 }

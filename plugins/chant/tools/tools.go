@@ -54,9 +54,7 @@ func all() []tool {
 		{"chant_spec_list", reads, "", func(p *workflow.Project, a arguments) (any, error) {
 			return p.List(a.string("status"), a.uint("limit", defaultLimit))
 		}},
-		{"chant_spec_get", reads, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Get(*a.string("id"))
-		}},
+		{"chant_spec_get", reads, "id", withID((*workflow.Project).Get)},
 		{"chant_ready", reads, "", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Ready(a.uint("limit", defaultLimit))
 		}},
@@ -67,31 +65,24 @@ func all() []tool {
 		{"chant_search", reads, "query", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Search(*a.string("query"), a.string("status"))
 		}},
-		{"chant_diagnose", reads, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Diagnose(*a.string("id"))
-		}},
+		{"chant_diagnose", reads, "id", withID((*workflow.Project).Diagnose)},
 		{"chant_spec_update", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Update(*a.string("id"), a.string("status"), a.string("output"))
 		}},
 		{"chant_add", writes, "description", func(p *workflow.Project, a arguments) (any, error) {
 			return p.Add(*a.string("description"), a.string("prompt"))
 		}},
-		{"chant_finalize", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Finalize(*a.string("id"))
-		}},
-		{"chant_resume", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Resume(*a.string("id"))
-		}},
-		{"chant_cancel", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Cancel(*a.string("id"))
-		}},
-		{"chant_archive", writes, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Archive(*a.string("id"))
-		}},
-		{"chant_verify", reads, "id", func(p *workflow.Project, a arguments) (any, error) {
-			return p.Verify(*a.string("id"))
-		}},
+		{"chant_finalize", writes, "id", withID((*workflow.Project).Finalize)},
+		{"chant_resume", writes, "id", withID((*workflow.Project).Resume)},
+		{"chant_cancel", writes, "id", withID((*workflow.Project).Cancel)},
+		{"chant_archive", writes, "id", withID((*workflow.Project).Archive)},
+		{"chant_verify", reads, "id", withID((*workflow.Project).Verify)},
 	}
+}
+
+// withID returns the function of a tool whose only argument is an id.
+func withID[Out any](call func(p *workflow.Project, id string) (Out, error)) func(*workflow.Project, arguments) (any, error) {
+	return func(p *workflow.Project, a arguments) (any, error) { return call(p, *a.string("id")) }
 }
 
 func status(p *workflow.Project, a arguments) (any, error) {
