@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,7 +64,11 @@ func (f front) encode() (string, error) {
 	}
 	head, err := frontmatter.Encode(mapping)
 	if err != nil { // an empty scalar in a flow collection sometimes cannot be written without text
-		head, err = frontmatter.Encode(writeNulls(mapping))
+		change := writeNull
+		if readsEmpty(mapping) { // written as null, the value would be read as the string "null"
+			change = writeBlock
+		}
+		head, err = frontmatter.Encode(rewrite(mapping, change))
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot encode the front matter as YAML: %w", err)
@@ -82,17 +87,47 @@ func (f front) added(present func(key string) bool) []*frontmatter.Node {
 	return children
 }
 
-// writeNulls returns a copy of a YAML tree in which each value without text is replaced by null.
-func writeNulls(n *frontmatter.Node) *frontmatter.Node {
-	node := *n
-	if isEmpty(n) && n.Tag == "" {
-		node.Text = "null"
+// readsEmpty reports whether a known key reads a plain scalar without text as an empty string. To all other keys, such a
+// scalar is null.
+func readsEmpty(mapping *frontmatter.Node) bool {
+	for key, value := range entries(mapping) {
+		switch kind, _ := kindOf(key); kind {
+		case kindType:
+			if isEmpty(value) {
+				return true
+			}
+		case kindList:
+			if slices.ContainsFunc(listItems(value), isEmpty) {
+				return true
+			}
+		}
 	}
+	return false
+}
+
+// rewrite returns a copy of a YAML tree with change applied to each node.
+func rewrite(n *frontmatter.Node, change func(*frontmatter.Node)) *frontmatter.Node {
+	node := *n
+	change(&node)
 	node.Children = make([]*frontmatter.Node, len(n.Children))
 	for i, child := range n.Children {
-		node.Children[i] = writeNulls(child)
+		node.Children[i] = rewrite(child, change)
 	}
 	return &node
+}
+
+// writeNull replaces a scalar without text by null.
+func writeNull(n *frontmatter.Node) {
+	if isEmpty(n) && n.Tag == "" {
+		n.Text = "null"
+	}
+}
+
+// writeBlock changes a flow collection to block style, in which scalars without text can be written.
+func writeBlock(n *frontmatter.Node) {
+	if n.Style == frontmatter.Flow && len(n.Children) > 0 {
+		n.Style = frontmatter.Plain
+	}
 }
 
 // normalize returns the value of a known key in the form that Encode writes: strings are quoted if necessary, and a

@@ -104,6 +104,24 @@ func TestEncode(t *testing.T) {
 			"---\nteam: {a: &c z, b: null}\nx: [[&b null, y], *b]\ntype: code\nstatus: pending\n---\nx",
 		},
 		{
+			"absent items of a list stay empty strings",
+			"---\nteam: &s 1\nlabels: !mine [*s, &a , x]\nmembers: *a\n---\nx",
+			complete,
+			"---\nteam: &s 1\nlabels: !mine\n- *s\n- &a\n- x\nmembers: *a\ntype: code\nstatus: completed\ncompleted_at: 2026-03-01T09:15:00Z\n---\nx",
+		},
+		{
+			"absent values of unknown keys are null there, and empty strings in a list",
+			"---\nteam: {a: [&a , y], b: []}\nlabels: [*a, x]\n---\nx",
+			complete,
+			"---\nteam:\n  a:\n  - &a\n  - y\n  b: []\nlabels:\n- *a\n- x\ntype: code\nstatus: completed\ncompleted_at: 2026-03-01T09:15:00Z\n---\nx",
+		},
+		{
+			"an absent value of an unknown key is an empty type",
+			"---\nteam: [&a , y]\ntype: *a\n---\nx",
+			complete,
+			"---\nteam:\n- &a\n- y\ntype: *a\nstatus: completed\ncompleted_at: 2026-03-01T09:15:00Z\n---\nx",
+		},
+		{
 			"tags of known keys are dropped",
 			"---\nstatus: !failed\ntype: !!str 5\nbranch: ! ~\nlabels: !mine\nreplay_count: +5\n---\nx",
 			func(*spec.Spec) {},
@@ -215,6 +233,7 @@ func FuzzOpen(f *testing.F) {
 		"---\nlabels:\n- |+\n  x\n\n- ''\n-\n- ~\n---\nx",
 		"\n ---\n...\n---\n",
 		"---\nstatus: &s !failed\na: *s\nlabels: &l [*s, &x y]\ncontext: *l\n*x : {<<: *s}\nb: &s [*s]\nc: *s\n---\n",
+		"---0000000: &s 0000000\n0: 00\nlabels: !0 [*s, &0]\n---",
 	} {
 		f.Add(seed)
 	}
