@@ -21,19 +21,12 @@ func (c *Catalog) CreatePrompt(name, content, description string) error {
 // base64.
 func (c *Catalog) CreateResource(name, uri, content, mimeType, description string) error {
 	draft, err := item.NewResource(name, uri, mimeType, description, func(mimeType string) (item.Content, error) {
-		return resourceContent(mimeType, content)
+		return item.ResourceContent(mimeType, content)
 	})
 	if err != nil {
 		return err
 	}
 	return c.create(draft)
-}
-
-func resourceContent(mimeType, content string) (item.Content, error) {
-	if content == "" {
-		return item.Content{}, item.EmptyContent(item.Resource)
-	}
-	return item.ResourceContent(mimeType, content)
 }
 
 func (c *Catalog) create(d item.Draft) error {

@@ -3,6 +3,7 @@ package exchange
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -139,12 +140,7 @@ func (p *parser) object(what string, known []string, member func(key string)) {
 	}
 	var seen uint
 	p.Object(func(key string) {
-		at := -1
-		for i, name := range known {
-			if name == key {
-				at = i
-			}
-		}
+		at := slices.Index(known, key)
 		switch {
 		case at < 0 && p.headOnly:
 			p.Skip()
@@ -159,75 +155,59 @@ func (p *parser) object(what string, known []string, member func(key string)) {
 	})
 }
 
-func (p *parser) prompt(at string) {
-	var name, description, content string
-	p.object(at, []string{"name", "description", "content"}, func(key string) {
-		text := p.text(at + "." + key)
-		switch key {
-		case "name":
-			name = text
-		case "description":
-			description = text
-		case "content":
-			content = text
+// texts reads an object whose members are strings. The result lacks members that are null.
+func (p *parser) texts(at string, known ...string) map[string]*string {
+	texts := map[string]*string{}
+	p.object(at, known, func(key string) {
+		present := p.Kind() != "null"
+		if text := p.text(at + "." + key); present {
+			texts[key] = &text
 		}
 	})
+	return texts
+}
+
+// value returns *text; "" if text is nil.
+func value(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+func (p *parser) prompt(at string) {
+	t := p.texts(at, "name", "description", "content")
 	if p.Err() != nil {
 		return
 	}
-	d, err := item.NewPrompt(name, content, description)
+	d, err := item.NewPrompt(value(t["name"]), value(t["content"]), value(t["description"]))
 	if err != nil {
-		p.Fail(fmt.Errorf("%s '%s': %w", at, item.Show(name), err))
+		p.Fail(fmt.Errorf("%s '%s': %w", at, item.Show(value(t["name"])), err))
 		return
 	}
 	p.prompts = append(p.prompts, d)
 }
 
 func (p *parser) resource(at string) {
-	var r resource
-	p.object(at, []string{"name", "uri", "mime_type", "description", "content", "content_base64"}, func(key string) {
-		present := p.Kind() != "null"
-		text := p.text(at + "." + key)
-		switch key {
-		case "name":
-			r.Name = text
-		case "uri":
-			r.URI = text
-		case "mime_type":
-			r.MIMEType = text
-		case "description":
-			r.Description = text
-		case "content":
-			if present {
-				r.Text = &text
-			}
-		case "content_base64":
-			if present {
-				r.Base64 = &text
-			}
-		}
-	})
+	t := p.texts(at, "name", "uri", "mime_type", "description", "content", "content_base64")
 	if p.Err() != nil {
 		return
 	}
-	d, err := item.NewResource(r.Name, r.URI, r.MIMEType, r.Description, r.content)
+	d, err := item.NewResource(value(t["name"]), value(t["uri"]), value(t["mime_type"]), value(t["description"]), func(mimeType string) (item.Content, error) {
+		text, encoded := t["content"], t["content_base64"]
+		switch {
+		case text != nil && encoded != nil:
+			return item.Content{}, errors.New("both content and content_base64 are present: keep one of them")
+		case encoded != nil:
+			return item.BinaryResource(mimeType, *encoded)
+		}
+		return item.TextResource(value(text))
+	})
 	if err != nil {
-		p.Fail(fmt.Errorf("%s '%s': %w", at, item.Show(r.Name), err))
+		p.Fail(fmt.Errorf("%s '%s': %w", at, item.Show(value(t["name"])), err))
 		return
 	}
 	p.resources = append(p.resources, d)
-}
-
-func (r resource) content(mimeType string) (item.Content, error) {
-	switch {
-	case r.Text != nil && r.Base64 != nil:
-		return item.Content{}, errors.New("both content and content_base64 are present: keep one of them")
-	case r.Text != nil:
-		return item.TextResource(*r.Text)
-	case r.Base64 != nil:
-		return item.BinaryResource(mimeType, *r.Base64)
-	}
-	return item.Content{}, item.EmptyContent(item.Resource)
 }
 
 func unique(drafts []item.Draft) error {
