@@ -135,8 +135,11 @@ func (p *Project) scan() (ix *index, left []os.DirEntry, err error) {
 	return p.withoutDuplicates(found), left, nil
 }
 
-// readIndex returns the index of the project's entries.
+// readIndex returns the index of the project's entries; an empty index if the project does not exist.
 func (p *Project) readIndex() (*index, error) {
+	if there, err := p.Exists(); err != nil || !there {
+		return &index{}, err
+	}
 	ix, _, err := p.scan()
 	return ix, err
 }

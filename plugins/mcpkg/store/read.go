@@ -24,9 +24,6 @@ type Stored struct {
 // List returns the items of a kind in the order of creation. It omits damaged items and calls the warn function for
 // each. If the project does not exist, the list is empty.
 func (p *Project) List(kind item.Kind) ([]Stored, error) {
-	if there, err := p.Exists(); err != nil || !there {
-		return nil, err
-	}
 	ix, err := p.readIndex()
 	if err != nil {
 		return nil, err
@@ -52,9 +49,6 @@ func (p *Project) List(kind item.Kind) ([]Stored, error) {
 // Each calls visit for all prompts and then for all resources, both in the order of creation. Each stops and returns
 // the error if visit fails or an item is damaged.
 func (p *Project) Each(visit func(Stored, []byte) error) error {
-	if there, err := p.Exists(); err != nil || !there {
-		return err
-	}
 	ix, err := p.readIndex()
 	if err != nil {
 		return err
@@ -94,13 +88,6 @@ func (p *Project) LoadURI(uri string) (Stored, []byte, error) {
 }
 
 func (p *Project) look(find func(*index) (entry, bool)) (entry, error) {
-	there, err := p.Exists()
-	if err != nil {
-		return entry{}, err
-	}
-	if !there {
-		return entry{}, ErrNotFound
-	}
 	ix, err := p.readIndex()
 	if err != nil {
 		return entry{}, err

@@ -73,7 +73,7 @@ func (p *Project) Delete(s Stored) error {
 }
 
 // Find returns an item for Replace, Content or Delete. The caller must hold the lock. The error is ErrNotFound,
-// ErrDamaged, ErrNewer or a file system error.
+// ErrDamaged, ErrNewer or a file system error. With ErrDamaged, only the entry of the result is set.
 func (p *Project) Find(kind item.Kind, name string) (Stored, error) {
 	ix, err := p.begin()
 	if err != nil {
@@ -83,23 +83,17 @@ func (p *Project) Find(kind item.Kind, name string) (Stored, error) {
 	if !ok {
 		return Stored{}, ErrNotFound
 	}
-	return p.readItem(e, bufio.NewReader(nil))
+	stored, err := p.readItem(e, bufio.NewReader(nil))
+	stored.entry = e
+	return stored, err
 }
 
 // FindDamaged returns an item for Delete as Find does. Unlike Find, it also returns a damaged item, of which only Kind
 // and Name are set.
 func (p *Project) FindDamaged(kind item.Kind, name string) (Stored, error) {
-	ix, err := p.begin()
-	if err != nil {
-		return Stored{}, err
-	}
-	e, ok := ix.find(kind, name)
-	if !ok {
-		return Stored{}, ErrNotFound
-	}
-	stored, err := p.readItem(e, bufio.NewReader(nil))
+	stored, err := p.Find(kind, name)
 	if errors.Is(err, ErrDamaged) {
-		return Stored{Item: item.Item{Kind: kind, Name: name}, entry: e}, nil
+		stored.Item, err = item.Item{Kind: kind, Name: name}, nil
 	}
 	return stored, err
 }
