@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"sync"
 )
 
@@ -17,8 +18,8 @@ type Call struct {
 	record   func(Operation) // nil records nothing
 
 	mu    sync.Mutex
-	locks map[string]*fileLock // locks of names, by name
-	dirs  []*fileLock          // locks of directories
+	locks map[string]*os.File // open files of the locks of names, by name; the kernel releases a lock when its file is closed or the process ends
+	dirs  []*os.File          // open directories that are locked
 }
 
 // Operation is the audit record of an operation that a call performed, or that was refused.
@@ -41,11 +42,11 @@ func Begin(ctx context.Context, n Notifier, record func(Operation)) (context.Con
 func (c *Call) End() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, l := range c.locks {
-		l.release()
+	for _, file := range c.locks {
+		_ = file.Close()
 	}
-	for _, l := range c.dirs {
-		l.release()
+	for _, dir := range c.dirs {
+		_ = dir.Close()
 	}
 	c.locks, c.dirs = nil, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
@@ -49,7 +50,7 @@ type Explained struct {
 func Explain(s Explained, path string) (Verdict, error) {
 	real, err := realPath(filepath.Clean(path))
 	if err != nil {
-		return Verdict{}, fmt.Errorf("%s: %w", path, cause(err))
+		return Verdict{}, fmt.Errorf("%s: %w", path, usage.Cause(err))
 	}
 	mounts, err := realMounts(s.Grant.FS)
 	if err != nil {
@@ -65,11 +66,13 @@ func Explain(s Explained, path string) (Verdict, error) {
 	}
 	tree := platform.TreePath(real)
 	in := innermost(mounts, tree)
-	above := slices.ContainsFunc(mounts, func(m realMount) bool { return m.real != tree && inside(tree, m.real) })
-	if in == nil {
-		return Verdict{Path: real, Rule: outsideOr(above)}, nil
-	}
-	if above && h.isHidden(tree, false) {
+	above := slices.ContainsFunc(mounts, func(m realMount) bool { return m.real != tree && vfs.Inside(tree, m.real) })
+	switch {
+	case in == nil && above:
+		return Verdict{Path: real, Rule: RuleAbove}, nil
+	case in == nil:
+		return Verdict{Path: real, Rule: RuleOutside}, nil
+	case above && h.isHidden(tree, false):
 		return Verdict{Path: real, Mount: &in.Mount, Rule: RuleAbove}, nil
 	}
 	v := Verdict{Path: real, Mount: &in.Mount, Read: !h.isHidden(tree, false)}
@@ -85,13 +88,6 @@ func Explain(s Explained, path string) (Verdict, error) {
 		v.Rule = RuleReadOnly
 	}
 	return v, nil
-}
-
-func outsideOr(above bool) Rule {
-	if above {
-		return RuleAbove
-	}
-	return RuleOutside
 }
 
 // reason returns what hides p: a file or directory of the host, otherwise a pattern in its original form.
@@ -123,7 +119,7 @@ func realMounts(granted []config.Mount) ([]realMount, error) {
 	for _, m := range granted {
 		real, err := realPath(m.Path)
 		if err != nil {
-			return nil, fmt.Errorf("granted directory %s: %w", m.Path, cause(err))
+			return nil, fmt.Errorf("granted directory %s: %w", m.Path, usage.Cause(err))
 		}
 		real = platform.TreePath(real)
 		i := slices.IndexFunc(out, func(have realMount) bool { return have.real == real })
@@ -139,7 +135,7 @@ func realMounts(granted []config.Mount) ([]realMount, error) {
 	}
 	if i := slices.IndexFunc(out, func(m realMount) bool { return m.State }); i >= 0 {
 		state := out[i].real
-		out = slices.DeleteFunc(out, func(m realMount) bool { return m.real != state && inside(state, m.real) })
+		out = slices.DeleteFunc(out, func(m realMount) bool { return m.real != state && vfs.Inside(state, m.real) })
 	}
 	return out, nil
 }
@@ -148,7 +144,7 @@ func realMounts(granted []config.Mount) ([]realMount, error) {
 func innermost(mounts []realMount, p string) *realMount {
 	var found *realMount
 	for i := range mounts {
-		if m := &mounts[i]; inside(m.real, p) && (found == nil || len(m.real) > len(found.real)) {
+		if m := &mounts[i]; vfs.Inside(m.real, p) && (found == nil || len(m.real) > len(found.real)) {
 			found = m
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -24,11 +23,6 @@ func hashSHA256(ctx context.Context, p abi.SHA256, data []byte) (abi.SHA256Sum, 
 			return abi.SHA256Sum{}, invalidParams(fmt.Errorf("a state of %d bytes is not from an earlier result", len(p.State)))
 		}
 	}
-	return addTo(ctx, sum, data)
-}
-
-// addTo adds data to a digest in pieces.
-func addTo(ctx context.Context, sum hash.Hash, data []byte) (abi.SHA256Sum, error) {
 	for piece := range slices.Chunk(data, hashPiece) {
 		if err := ctx.Err(); err != nil {
 			return abi.SHA256Sum{}, err

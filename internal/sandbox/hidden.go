@@ -39,13 +39,13 @@ func newHidden(mounts []string, what Hidden) (*hidden, error) {
 
 // isHidden implements vfs.Config.Hidden.
 func (h *hidden) isHidden(p string, below bool) bool {
-	i := slices.IndexFunc(h.mounts, func(m string) bool { return inside(m, p) })
+	i := slices.IndexFunc(h.mounts, func(m string) bool { return vfs.Inside(m, p) })
 	if i < 0 {
 		return false
 	}
 	mount := h.mounts[i]
 	folded := vfs.FoldName(p)
-	if h.ownOf(p, mount) != "" || below && slices.ContainsFunc(h.foldedOwn, func(own string) bool { return inside(folded, own) }) {
+	if h.ownOf(p, mount) != "" || below && slices.ContainsFunc(h.foldedOwn, func(own string) bool { return vfs.Inside(folded, own) }) {
 		return true
 	}
 	if len(h.patterns) == 0 {
@@ -65,7 +65,7 @@ func (h *hidden) ownOf(p, mount string) string {
 	}
 	folded := vfs.FoldName(p)
 	for i, own := range h.foldedOwn {
-		if inside(own, folded) && !inside(own, vfs.FoldName(mount)) {
+		if vfs.Inside(own, folded) && !vfs.Inside(own, vfs.FoldName(mount)) {
 			return h.own[i]
 		}
 	}
@@ -142,9 +142,4 @@ func matchesBelow(pattern, name string) bool {
 		}
 	}
 	return len(parts) > len(components)
-}
-
-// inside reports whether p is dir or below it.
-func inside(dir, p string) bool {
-	return dir == "/" || p == dir || strings.HasPrefix(p, dir) && p[len(dir)] == '/'
 }

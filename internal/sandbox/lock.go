@@ -24,11 +24,6 @@ const (
 	minLockWait, maxLockWait = time.Millisecond, 25 * time.Millisecond
 )
 
-// fileLock is an acquired lock. The kernel releases it when the process ends for any reason.
-type fileLock struct{ file *os.File }
-
-func (l *fileLock) release() { _ = l.file.Close() }
-
 // errNoLocks means that a file system does not support locks.
 var errNoLocks = errors.New("the file system does not support locks")
 
@@ -97,9 +92,9 @@ func (b *Box) lockName(ctx context.Context, c *Call, name string) error {
 		return errors.Join(err, file.Close())
 	}
 	if c.locks == nil {
-		c.locks = map[string]*fileLock{}
+		c.locks = map[string]*os.File{}
 	}
-	c.locks[name] = &fileLock{file}
+	c.locks[name] = file
 	return nil
 }
 
@@ -133,7 +128,7 @@ func (b *Box) lockDir(ctx context.Context, c *Call, path string) error {
 			return errors.Join(err, file.Close())
 		}
 		if current {
-			c.dirs = append(c.dirs, &fileLock{file})
+			c.dirs = append(c.dirs, file)
 			return nil
 		}
 		_ = file.Close() // the directory is only read, so no data is lost
@@ -154,7 +149,7 @@ func (b *Box) openForLock(path string) (*os.File, error) {
 // unlock releases a name that the call holds.
 func (c *Call) unlock(name string) {
 	if held := c.locks[name]; held != nil {
-		held.release()
+		_ = held.Close()
 		delete(c.locks, name)
 	}
 }
@@ -171,8 +166,8 @@ func (b *Box) refersTo(path string, file *os.File) (bool, error) {
 
 // holdsDir reports whether the call holds the lock of an open directory, whichever path it was opened by.
 func (c *Call) holdsDir(file *os.File) (bool, error) {
-	for _, l := range c.dirs {
-		if held, err := sameFile(l.file, file); held || err != nil {
+	for _, dir := range c.dirs {
+		if held, err := sameFile(dir, file); held || err != nil {
 			return held, err
 		}
 	}

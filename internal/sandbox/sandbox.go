@@ -2,9 +2,8 @@ package sandbox
 
 import (
 	"context"
-	"errors"
+	"encoding/base64"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
@@ -103,7 +103,11 @@ func New(c Config) (*Box, error) {
 	if b.mounts, err = vfs.NewMounts(c.Mounts); err != nil {
 		return nil, err
 	}
-	if b.hidden, err = newHidden(mountPaths(c.Mounts), c.Hidden); err != nil {
+	var paths []string
+	for _, m := range c.Mounts {
+		paths = append(paths, m.Path)
+	}
+	if b.hidden, err = newHidden(paths, c.Hidden); err != nil {
 		return nil, err
 	}
 	if c.Locks != nil {
@@ -116,14 +120,6 @@ func New(c Config) (*Box, error) {
 	return b, nil
 }
 
-func mountPaths(mounts []vfs.Mount) []string {
-	var paths []string
-	for _, m := range mounts {
-		paths = append(paths, m.Path)
-	}
-	return paths
-}
-
 // environment returns the granted environment and the variables that the Box sets. The latter take precedence.
 func (b *Box) environment() map[string]string {
 	env := maps.Clone(b.config.Env)
@@ -133,7 +129,7 @@ func (b *Box) environment() map[string]string {
 	env[manifest.EnvDirectory] = b.workingDirectory()
 	env[manifest.EnvProject] = b.config.Project
 	env[manifest.EnvState] = b.config.State
-	env[manifest.EnvZoneInfo] = encodeZone(b.config.Zone)
+	env[manifest.EnvZoneInfo] = base64.StdEncoding.EncodeToString(b.config.Zone)
 	env[manifest.EnvMemory] = strconv.FormatInt(b.config.Limits.Memory, 10)
 	return env
 }
@@ -143,7 +139,7 @@ func (b *Box) environment() map[string]string {
 func (b *Box) workingDirectory() string {
 	for _, dir := range []string{b.config.Cwd, b.config.Project} {
 		for _, m := range b.config.Mounts {
-			if dir != "" && inside(m.Path, dir) {
+			if dir != "" && vfs.Inside(m.Path, dir) {
 				return dir
 			}
 		}
@@ -182,7 +178,7 @@ func (b *Box) tree(caller Caller, dir string) *vfs.FS {
 		Context:    caller.Context,
 		Changing:   func() { b.changing(caller.Context()) },
 		OnError: func(op, path string, err error) {
-			caller.Fault(fmt.Errorf("%s %q: %w", op, bounded(path), cause(err)))
+			caller.Fault(fmt.Errorf("%s %q: %w", op, bounded(path), usage.Cause(err)))
 		},
 		Denied: func(op, path string) {
 			if record := callOf(caller.Context()).record; record != nil {
@@ -212,19 +208,6 @@ func charge(caller Caller) func(entries int) {
 		return nil
 	}
 	return func(entries int) { payer.Spend(entries * entryCost) }
-}
-
-// cause unwraps errors of package os: the message already names operation and path.
-func cause(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &link):
-		return link.Err
-	}
-	return err
 }
 
 // Rate limit of the log: a module can provoke any number of refusals.

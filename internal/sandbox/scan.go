@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,14 +71,14 @@ func (s *scanner) Spend(bytes int)          { s.spend(bytes) }
 
 // checkScan checks parameters and sets defaults. Nothing is clamped.
 func (b *Box) checkScan(q *abi.Scan) error {
-	q.Depth = orDefault(q.Depth, 1)
-	q.Data = orDefault(q.Data, abi.ScanDataContent)
-	q.Max = orDefault(q.Max, abi.ScanAnswer)
+	q.Depth = cmp.Or(q.Depth, 1)
+	q.Data = cmp.Or(q.Data, abi.ScanDataContent)
+	q.Max = cmp.Or(q.Max, abi.ScanAnswer)
 	largest := int64(abi.MaxScanContent)
 	if q.Data == abi.ScanDataDerived {
 		largest = abi.MaxScanInput
 	}
-	q.MaxFile = orDefault(q.MaxFile, largest)
+	q.MaxFile = cmp.Or(q.MaxFile, largest)
 	switch {
 	case !path.IsAbs(q.Path):
 		return invalidScan("path: %q is not an absolute path", bounded(q.Path))
@@ -97,14 +98,6 @@ func (b *Box) checkScan(q *abi.Scan) error {
 		return &abi.HostError{Code: abi.HostUnavailable, Message: "fs/scan: this host has no derived data"}
 	}
 	return errors.Join(checkPatterns("match", q.Match), checkPatterns("skip", q.Skip))
-}
-
-func orDefault[T comparable](value, standard T) T {
-	var zero T
-	if value == zero {
-		return standard
-	}
-	return value
 }
 
 func checkPatterns(member string, patterns []string) error {

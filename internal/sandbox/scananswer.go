@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -199,11 +200,9 @@ func (a *scanAnswer) derive(e *vfs.Scanned) ([]byte, error) {
 // Digest returns the SHA-256 of content.
 func Digest(content []byte) []byte {
 	h := sha256.New()
-	for len(content) > copyPiece {
-		h.Write(content[:copyPiece])
-		content = content[copyPiece:]
+	for piece := range slices.Chunk(content, copyPiece) {
+		h.Write(piece)
 	}
-	h.Write(content)
 	return h.Sum(nil)
 }
 

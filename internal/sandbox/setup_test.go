@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
@@ -182,7 +183,7 @@ func (c *Config) openRepos(granted []config.Git) error {
 		}
 		dir, err := openIfThere(real)
 		if err != nil {
-			return fmt.Errorf("granted repository %s: %w", g.Repo, cause(err))
+			return fmt.Errorf("granted repository %s: %w", g.Repo, usage.Cause(err))
 		}
 		c.Repos = append(c.Repos, git.Grant{Repo: real, Access: string(g.Access), Dir: dir})
 		for _, remote := range g.Remotes {

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"encoding/base64"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,5 +53,3 @@ func readZone(file string) []byte {
 	}
 	return data
 }
-
-func encodeZone(data []byte) string { return base64.StdEncoding.EncodeToString(data) }

@@ -125,7 +125,7 @@ func (f *FS) checkLinks(dir *beneath.Dir, name, old, moved string) error {
 			if err != nil {
 				return err
 			}
-			if f.staysInside(path.Dir(moved+at), target) || path.IsAbs(target) || inside(old, path.Join(path.Dir(old+at), target)) {
+			if f.staysInside(path.Dir(moved+at), target) || path.IsAbs(target) || Inside(old, path.Join(path.Dir(old+at), target)) {
 				return nil
 			}
 			return refusal{errno: sys.EACCES, why: fmt.Errorf("%w: %s, by %q", errLinkEscapes, moved+at, target)}

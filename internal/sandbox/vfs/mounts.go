@@ -154,7 +154,7 @@ func (ms *Mounts) at(p string) *mount {
 // containing returns the innermost mount whose path is p or an ancestor of it; nil if there is none.
 func (ms *Mounts) containing(p string) *mount {
 	for _, m := range ms.list {
-		if inside(m.Path, p) {
+		if Inside(m.Path, p) {
 			return m
 		}
 	}
@@ -164,7 +164,7 @@ func (ms *Mounts) containing(p string) *mount {
 // open returns the innermost mount that exists and whose path is p or an ancestor of it; nil if there is none.
 func (ms *Mounts) open(p string) *mount {
 	for _, m := range ms.list {
-		if inside(m.Path, p) && m.dir() != nil {
+		if Inside(m.Path, p) && m.dir() != nil {
 			return m
 		}
 	}
@@ -182,15 +182,15 @@ func (ms *Mounts) atAlias(p string) *mount {
 // hasBelow reports whether the path or an alias of some mount is below p.
 func (ms *Mounts) hasBelow(p string) bool {
 	for alias := range ms.aliases {
-		if alias != p && inside(p, alias) {
+		if alias != p && Inside(p, alias) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(ms.list, func(m *mount) bool { return m.Path != p && inside(p, m.Path) })
+	return slices.ContainsFunc(ms.list, func(m *mount) bool { return m.Path != p && Inside(p, m.Path) })
 }
 
-// inside reports whether p is dir or below it.
-func inside(dir, p string) bool {
+// Inside reports whether p is dir or below it.
+func Inside(dir, p string) bool {
 	return dir == "/" || p == dir || (strings.HasPrefix(p, dir) && p[len(dir)] == '/')
 }
 
@@ -199,7 +199,7 @@ func inside(dir, p string) bool {
 func (ms *Mounts) children(dir string) []string {
 	var names []string
 	add := func(p string, m *mount) {
-		if p == dir || !inside(dir, p) {
+		if p == dir || !Inside(dir, p) {
 			return
 		}
 		name, _, deeper := strings.Cut(strings.TrimPrefix(p[len(dir):], "/"), "/")

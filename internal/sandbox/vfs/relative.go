@@ -22,7 +22,7 @@ func (f *FS) inTree(name string) string {
 		return dir + "/."
 	}
 	path := "/" + strings.TrimSuffix(rest, "/")
-	if !relative && (f.config.Mounts.names(path) || dir != "" && inside(dir, path)) {
+	if !relative && (f.config.Mounts.names(path) || dir != "" && Inside(dir, path)) {
 		return "/" + rest
 	}
 	return dir + "/" + rest
@@ -34,7 +34,7 @@ func (ms *Mounts) names(p string) bool {
 		return true
 	}
 	for alias := range ms.aliases {
-		if inside(alias, p) {
+		if Inside(alias, p) {
 			return true
 		}
 	}

@@ -23,8 +23,8 @@ func TestInsideComparesWholeComponents(t *testing.T) {
 		{"/x/work", "/x/workshop", false}, {"/x/work", "/x/workshop/f", false}, {"/x/work", "/x/wor", false},
 		{"/x/work", "/x", false}, {"/x", "/", false},
 	} {
-		if got := inside(c.dir, c.p); got != c.want {
-			t.Errorf("inside(%q, %q) = %v, want %v", c.dir, c.p, got, c.want)
+		if got := Inside(c.dir, c.p); got != c.want {
+			t.Errorf("Inside(%q, %q) = %v, want %v", c.dir, c.p, got, c.want)
 		}
 	}
 }
