@@ -21,6 +21,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/dial"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/fetch"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/remote"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -55,7 +56,7 @@ func open(s Setup) (*Box, error) {
 	if len(s.Grant.HTTP) > 0 {
 		c.Fetch = fetcher.Fetch
 	}
-	c.Transport = git.NewTransport(dial.New(dial.Config{Log: s.Log}).DialContext, nil)
+	c.Transport = remote.NewTransport(dial.New(dial.Config{Log: s.Log}).DialContext, nil)
 	return New(c)
 }
 

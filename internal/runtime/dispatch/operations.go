@@ -17,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/dial"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/fetch"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/remote"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -126,7 +127,7 @@ func (p *plugin) openNetwork() (*network, error) {
 	for _, granted := range p.Grant.Git {
 		remotes = append(remotes, granted.Remotes...)
 	}
-	return newNetwork(fetcher, git.NewTransport(dial.New(dial.Config{Log: p.Log}).DialContext, nil), remotes), nil
+	return newNetwork(fetcher, remote.NewTransport(dial.New(dial.Config{Log: p.Log}).DialContext, nil), remotes), nil
 }
 
 func (p *plugin) newFetcher() (*fetch.Fetcher, error) {

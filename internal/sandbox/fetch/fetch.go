@@ -9,6 +9,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -163,19 +164,12 @@ func (l Limits) complete() (Limits, error) {
 	if l.RequestBody < 0 || l.ResponseBody < 0 || l.Time < 0 || l.Concurrent < 0 {
 		return Limits{}, errors.New("http: a limit is negative")
 	}
-	if l.RequestBody == 0 {
-		l.RequestBody = defaultRequestBody
-	}
-	if l.ResponseBody == 0 {
-		l.ResponseBody = defaultResponseBody
-	}
-	if l.Time == 0 {
-		l.Time = defaultTime
-	}
-	if l.Concurrent == 0 {
-		l.Concurrent = defaultConcurrent
-	}
-	return l, nil
+	return Limits{
+		RequestBody:  cmp.Or(l.RequestBody, defaultRequestBody),
+		ResponseBody: cmp.Or(l.ResponseBody, defaultResponseBody),
+		Time:         cmp.Or(l.Time, defaultTime),
+		Concurrent:   cmp.Or(l.Concurrent, defaultConcurrent),
+	}, nil
 }
 
 func (g Grant) check() error {

@@ -12,10 +12,11 @@
 // repository below a grant.
 //
 // The operations open nothing by absolute path and dial nothing, so they can run in a confined process. ReadUser opens files by
-// path, and NewTransport dials: these functions are for the host process.
+// path, and remote.NewTransport dials: these functions are for the host process.
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -43,7 +44,7 @@ type Config struct {
 	Now func() time.Time
 	// Remotes are the https URLs of the granted remote repositories, or "*" for any. Without remotes, ListRemote and Fetch are denied.
 	Remotes []string
-	// Transport carries requests to remotes. It can be one from NewTransport, or forward the requests to a process that has a network. If it
+	// Transport carries requests to remotes. It can be one from remote.NewTransport, or forward the requests to a process that has a network. If it
 	// is nil, no remote can be reached.
 	Transport http.RoundTripper
 	// MaxFile is the size in bytes of the largest file that ReadFile and Fetch return; 0 means defaultMaxFile.
@@ -66,16 +67,14 @@ type Ops struct {
 
 // New returns the operations that c permits. It opens nothing.
 func New(c Config) *Ops {
-	if c.MaxFile == 0 {
-		c.MaxFile = defaultMaxFile
-	}
+	c.MaxFile = cmp.Or(c.MaxFile, defaultMaxFile)
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	remotes, err := remote.New(remote.Config{Remotes: c.Remotes, Transport: c.Transport, MaxFile: c.MaxFile})
+	remotes, err := remote.New(c.Remotes, c.Transport, c.MaxFile)
 	if err != nil {
 		c.Log.Error("git: a granted remote is malformed and is ignored", "error", err)
 	}

@@ -2,9 +2,6 @@ package git
 
 import (
 	"context"
-	"crypto/x509"
-	"net"
-	"net/http"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/remote"
@@ -22,8 +19,3 @@ func (o *Ops) Fetch(ctx context.Context, q abi.GitFetch) (abi.GitFetched, error)
 }
 
 func remoteTarget(url string) string { return hosterror.Truncate(remote.StripCredentials(url)) }
-
-// NewTransport returns a Config.Transport for a process that has a network; see remote.NewTransport.
-func NewTransport(dial func(ctx context.Context, network, address string) (net.Conn, error), rootCAs *x509.CertPool) *http.Transport {
-	return remote.NewTransport(dial, rootCAs)
-}

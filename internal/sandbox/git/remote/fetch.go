@@ -21,10 +21,10 @@ const (
 	maxFilesOnPage = 1000
 )
 
-// Fetch returns one page of the files of a commit of a remote repository. A page has at most 1,000 files, and at most Config.MaxFile bytes of
+// Fetch returns one page of the files of a commit of a remote repository. A page has at most 1,000 files, and at most git.Config.MaxFile bytes of
 // content. Nothing is kept between pages: each call fetches the commit again, without its history if the server supports that.
 //
-// Fetch refuses a commit with a path that a checkout could write into .git, or with a file larger than Config.MaxFile.
+// Fetch refuses a commit with a path that a checkout could write into .git, or with a file larger than git.Config.MaxFile.
 func (c *Client) Fetch(ctx context.Context, q abi.GitFetch) (abi.GitFetched, error) {
 	page := &page{dir: strings.TrimSuffix(q.Folder, "/"), after: q.After, limit: c.maxFile}
 	if !plumbing.IsHash(q.Commit) {

@@ -27,31 +27,22 @@ const (
 	timeout    = 2 * time.Minute // time limit of one operation; the context may end earlier
 )
 
-// Config states which remotes a Client may reach, and how.
-type Config struct {
-	// Remotes are the granted https URLs, or "*" for any.
-	Remotes []string
-	// Transport carries the requests. If it is nil, no remote can be reached.
-	Transport http.RoundTripper
-	// MaxFile is the maximum size in bytes of one file that Fetch returns, and of the content of one page.
-	MaxFile int64
-}
-
 // Client performs operations on remotes. It is safe for concurrent use.
 type Client struct {
 	any     bool
 	urls    []string // granted URLs in normalized form
 	http    *http.Client
 	fetches chan struct{} // semaphore that admits maxFetches fetches
-	maxFile int64
+	maxFile int64         // maximum size in bytes of one file that Fetch returns, and of the content of one page
 }
 
-// New returns a client. If some URLs in Config.Remotes are malformed, New also returns an error that joins the reasons. The client is valid
+// New returns a client for the granted https URLs in remotes, or for any if "*" is among them. transport carries the requests; if it is
+// nil, no remote can be reached. If some URLs are malformed, New also returns an error that joins the reasons. The client is valid
 // nevertheless, and does not grant the malformed URLs.
-func New(c Config) (*Client, error) {
-	client := &Client{any: slices.Contains(c.Remotes, anyRemote), fetches: make(chan struct{}, maxFetches), maxFile: c.MaxFile}
+func New(remotes []string, transport http.RoundTripper, maxFile int64) (*Client, error) {
+	client := &Client{any: slices.Contains(remotes, anyRemote), fetches: make(chan struct{}, maxFetches), maxFile: maxFile}
 	var malformed error
-	for _, granted := range c.Remotes {
+	for _, granted := range remotes {
 		u, err := normalizeURL(granted)
 		switch {
 		case err == nil:
@@ -60,10 +51,10 @@ func New(c Config) (*Client, error) {
 			malformed = errors.Join(malformed, err)
 		}
 	}
-	if c.Transport == nil {
-		c.Transport = noTransport{}
+	if transport == nil {
+		transport = noTransport{}
 	}
-	client.http = &http.Client{Transport: c.Transport, CheckRedirect: checkRedirect}
+	client.http = &http.Client{Transport: transport, CheckRedirect: checkRedirect}
 	return client, malformed
 }
 

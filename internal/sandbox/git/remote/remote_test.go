@@ -19,6 +19,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/remote"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -32,7 +33,7 @@ func remoteServer(tb testing.TB, h http.Handler) git.Config {
 	roots.AddCert(server.Certificate())
 	return git.Config{
 		Remotes: []string{"https://example.com/r.git"},
-		Transport: git.NewTransport(func(ctx context.Context, network, _ string) (net.Conn, error) {
+		Transport: remote.NewTransport(func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 		}, roots),
 	}
@@ -201,7 +202,7 @@ func TestFetch(t *testing.T) {
 
 func TestRemotesMustBeGranted(t *testing.T) {
 	dialled := false
-	config := git.Config{Transport: git.NewTransport(func(context.Context, string, string) (net.Conn, error) {
+	config := git.Config{Transport: remote.NewTransport(func(context.Context, string, string) (net.Conn, error) {
 		dialled = true
 		return nil, errors.New("dialled")
 	}, nil)}
@@ -260,7 +261,7 @@ func TestRemotesMustBeGranted(t *testing.T) {
 	t.Run("an environment's proxy is not asked", func(t *testing.T) {
 		t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 		asked := ""
-		c := git.Config{Remotes: []string{"*"}, Transport: git.NewTransport(func(_ context.Context, _, address string) (net.Conn, error) {
+		c := git.Config{Remotes: []string{"*"}, Transport: remote.NewTransport(func(_ context.Context, _, address string) (net.Conn, error) {
 			asked = address
 			return nil, errors.New("no")
 		}, nil)}
