@@ -2,10 +2,9 @@ package tools
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
-	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/jsontext"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // argument describes an argument of a tool.
@@ -19,61 +18,30 @@ type argument struct {
 type arguments map[string]any
 
 // parse decodes the arguments of a call. An argument that is null counts as absent, and parse ignores unknown
-// arguments.
+// arguments. A value that is not a JSON object has no arguments.
 func parse(raw json.RawMessage, takes []argument) (arguments, error) {
-	sent := read(string(raw), takes)
+	sent := map[string][]byte{}
+	if rawjson.ScanObject(raw, func(name, value []byte) { sent[string(name)] = value }) != nil {
+		clear(sent)
+	}
 	given := arguments{}
 	for _, a := range takes {
 		value := sent[a.name]
-		_, isText := value.(string)
-		_, isFlag := value.(bool)
-		switch {
-		case value == nil && a.required:
+		switch kind := rawjson.Kind(value); {
+		case (value == nil || kind == 'n') && a.required:
 			return nil, item.Refuse("Missing required argument '%s'", a.name)
-		case value == nil:
-			continue
-		case a.flag && !isFlag:
+		case value == nil || kind == 'n':
+		case a.flag && kind != 't':
 			return nil, item.Refuse("Argument '%s' must be a boolean", a.name)
-		case !a.flag && !isText:
+		case a.flag:
+			given[a.name] = string(value) == "true"
+		case kind != '"':
 			return nil, item.Refuse("Argument '%s' must be a string", a.name)
+		default:
+			given[a.name], _ = rawjson.Unquote(value) // ScanObject has validated the string
 		}
-		given[a.name] = value
 	}
 	return given, nil
-}
-
-// other stands for the value of an argument that is neither a string nor a boolean.
-type other struct{}
-
-// read returns the values of the arguments in takes, each a string, a boolean, nil for null, or other. If raw is not a
-// JSON object, read returns an empty map.
-func read(raw string, takes []argument) map[string]any {
-	sent := map[string]any{}
-	r := jsontext.New(raw)
-	if len(raw) == 0 || r.Kind() != "an object" {
-		return sent
-	}
-	r.Object(func(name string) {
-		kind := r.Kind()
-		switch {
-		case !slices.ContainsFunc(takes, func(a argument) bool { return a.name == name }):
-			r.Skip()
-		case kind == "a string":
-			sent[name] = r.Text()
-		case kind == "a boolean":
-			sent[name] = r.Literal() == "true"
-		case kind == "null":
-			r.Skip()
-			sent[name] = nil
-		default:
-			r.Skip()
-			sent[name] = other{}
-		}
-	})
-	if r.End() != nil {
-		return nil
-	}
-	return sent
 }
 
 // text returns the value of a string argument; "" if the argument is absent.
