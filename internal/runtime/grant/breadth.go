@@ -1,6 +1,7 @@
 package grant
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -55,7 +56,7 @@ func breadthOf(path string, places config.Places) Breadth {
 func (w *walker) resolve(kind, path string, places config.Places, within []string) (*place, error) {
 	path = filepath.Clean(path)
 	p, err := w.walk(path)
-	if link := (*linkError)(nil); asLink(err, &link) {
+	if link, ok := errors.AsType[*linkError](err); ok {
 		return nil, &refusedError{kind, path, link.Error(), grantItself(keyOf(kind), link.target) + ", or replace the link by a directory"}
 	}
 	if err != nil {

@@ -19,12 +19,12 @@ func openEntry(dir *os.File, name string) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+	id, err := identifyFile(f)
+	if err != nil {
 		_ = f.Close() // a failed close loses no data, since the handle wrote none
 		return entry{}, err
 	}
-	return entry{id: fileID(&st), file: f}, nil
+	return entry{id: id, file: f}, nil
 }
 
 func openLink(dir *os.File, name string) (entry, error) {
@@ -41,11 +41,9 @@ func openLink(dir *os.File, name string) (entry, error) {
 
 // sameMount reports whether a file can be renamed from directory a to directory b.
 func sameMount(a, b *os.File) bool {
-	var one, other unix.Stat_t
-	if unix.Fstat(int(a.Fd()), &one) != nil || unix.Fstat(int(b.Fd()), &other) != nil {
-		return false
-	}
-	return one.Dev == other.Dev
+	one, err := identifyFile(a)
+	other, err2 := identifyFile(b)
+	return err == nil && err2 == nil && one.Dev == other.Dev
 }
 
 // renameNoReplace renames a directory. It fails if newName exists.

@@ -38,16 +38,12 @@ func openEntry(dir *os.File, name string) (entry, error) {
 // sameMount reports whether a file can be renamed from directory a to directory b. Device numbers alone do not tell: a bind mount has
 // the device number of its source, and yet a rename cannot cross it.
 func sameMount(a, b *os.File) bool {
-	var one, other unix.Statx_t
-	for _, of := range []struct {
-		f  *os.File
-		st *unix.Statx_t
-	}{{a, &one}, {b, &other}} {
-		if err := unix.Statx(int(of.f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, of.st); err != nil {
-			return false
-		}
+	statx := func(f *os.File, st *unix.Statx_t) error {
+		return unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, st)
 	}
-	return one.Dev_major == other.Dev_major && one.Dev_minor == other.Dev_minor && one.Mnt_id == other.Mnt_id
+	var one, other unix.Statx_t
+	return statx(a, &one) == nil && statx(b, &other) == nil &&
+		one.Dev_major == other.Dev_major && one.Dev_minor == other.Dev_minor && one.Mnt_id == other.Mnt_id
 }
 
 // renameNoReplace renames a directory. It fails if newName exists.

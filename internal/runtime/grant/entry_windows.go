@@ -158,11 +158,8 @@ func symlinkAt(string, *os.File, string) error { return errors.ErrUnsupported }
 // sameMount reports whether a file can be renamed from directory a to directory b.
 func sameMount(a, b *os.File) bool {
 	one, err := identifyFile(a)
-	if err != nil {
-		return false
-	}
-	other, err := identifyFile(b)
-	return err == nil && one.Dev == other.Dev
+	other, err2 := identifyFile(b)
+	return err == nil && err2 == nil && one.Dev == other.Dev
 }
 
 // holdDir opens a holder and locks it. Windows has no locks on directories, so the lock is a handle that excludes other handles.

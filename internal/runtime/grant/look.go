@@ -1,7 +1,6 @@
 package grant
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
@@ -34,8 +33,6 @@ func Writable(places config.Places, grants ...config.Grant) []string {
 	}
 	return newWalker(places, nil, nil).guardMounts(places, mounts)
 }
-
-func asLink(err error, link **linkError) bool { return errors.As(err, link) }
 
 // Reaches reports whether one of paths is in a directory or repository of the grant g, or is an ancestor of one.
 func Reaches(g config.Grant, paths []string) bool {

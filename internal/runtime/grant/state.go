@@ -1,7 +1,6 @@
 package grant
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,7 +29,8 @@ func (s *Set) openState(c Config, w *walker) error {
 	if err == nil {
 		s.onState = st.anchors
 		s.cleanStaging(&st, w)
-		err = errors.Join(s.openLocks(&st, c.Plugin), s.openStaging(&st))
+		err = s.openLocks(&st, c.Plugin)
+		s.openStaging(&st)
 	}
 	stateErr := s.mountState(&st, c, err)
 	if stateErr != nil && c.NeedsState {
@@ -79,12 +79,10 @@ func (s *Set) openLocks(st *state, plugin string) error {
 }
 
 // openStaging opens the directory of staging directories. If it cannot be opened, directories are staged beside their granted paths.
-func (s *Set) openStaging(st *state) error {
-	p, err := st.make([]string{stagingName})
-	if err == nil {
+func (s *Set) openStaging(st *state) {
+	if p, err := st.make([]string{stagingName}); err == nil {
 		s.staging = p.take()
 	}
-	return nil
 }
 
 // state is the host's state directory, which contains the state directories of all plugins.

@@ -23,6 +23,13 @@ const (
 // errMoved reports that a directory was moved while a path through that directory was being resolved.
 var errMoved = errors.New("a directory on the path is being moved: try again")
 
+// entry is an entry of a directory: a directory or a symbolic link.
+type entry struct {
+	id     FileID
+	file   *os.File // handle of the directory; nil for a symbolic link
+	target string   // target of the symbolic link; empty for a directory
+}
+
 // walker resolves paths. Below guarded directories it refuses symbolic links.
 type walker struct {
 	ids   map[FileID]string // the reason why each guarded directory is guarded, keyed by identity
@@ -145,7 +152,7 @@ func (p *place) close() {
 }
 
 // linkError reports a symbolic link below a guarded directory, where links are refused.
-type linkError struct { // absolute paths; symbolic links in target are not resolved
+type linkError struct {
 	link, target string // absolute; symbolic links in target are not resolved
 	why          string
 }

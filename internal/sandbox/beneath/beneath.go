@@ -223,12 +223,8 @@ func (d *Dir) at(op, name string, do func(fd int, leaf string) error) error {
 		leaf = name[slash+1:]
 	}
 	err := checkLeaf(leaf)
-	for err == nil {
-		seam.Call()
-		if err = do(fd, leaf); err != syscall.EINTR {
-			break
-		}
-		err = nil
+	if err == nil {
+		_, err = retry(func() (int, error) { return 0, do(fd, leaf) })
 	}
 	return pathError(op, name, err)
 }

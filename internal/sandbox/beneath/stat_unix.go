@@ -6,28 +6,18 @@ import (
 	"io/fs"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/internal/seam"
 )
 
 func fstat(fd int) (Stat, error) {
 	var st unix.Stat_t
-	for {
-		seam.Call()
-		if err := unix.Fstat(fd, &st); err != unix.EINTR {
-			return statOf(&st), err
-		}
-	}
+	_, err := retry(func() (int, error) { return 0, unix.Fstat(fd, &st) })
+	return statOf(&st), err
 }
 
 func fstatat(dir int, leaf string) (Stat, error) {
 	var st unix.Stat_t
-	for {
-		seam.Call()
-		if err := unix.Fstatat(dir, leaf, &st, unix.AT_SYMLINK_NOFOLLOW); err != unix.EINTR {
-			return statOf(&st), err
-		}
-	}
+	_, err := retry(func() (int, error) { return 0, unix.Fstatat(dir, leaf, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	return statOf(&st), err
 }
 
 // modeOf converts the mode of a stat structure.
