@@ -291,7 +291,8 @@ func TestPlanHash(t *testing.T) {
 		{"the recorded vector", token.Binding{}, data("default"), onePlan},
 		{"with an argument", binding, data("default"), ""},
 		{"with another profile", token.Binding{}, data("other"), ""},
-		{"with text that JSON writes in several ways", token.Binding{}, data("<é\u2028\x7f\"\\\b\x01>"), ""},
+		{"with text that JSON writes in several ways", token.Binding{}, data("<é\u2028\x7f\"\\\b\x01>"), "2e34f4dcfe16b07c6a7d0eb175e745083faa7322603aaaf82d0af3abfd212042"},
+		{"with a backslash before u2028", token.Binding{}, data(`\u2028\\u2029` + "\\\u2029"), "6e2eafbba1f313dd0a92c7e908f68861c6b9dd01ef6915311ee619d1fe8c33cc"},
 	}
 	seen := map[string]string{}
 	for _, test := range cases {
