@@ -17,10 +17,8 @@ func Encode(sequence uint64) string {
 
 // Decode parses a sequence number in lower-case base 36.
 func Decode(text string) (uint64, bool) {
-	for _, c := range []byte(text) {
-		if strings.IndexByte(digits, c) < 0 {
-			return 0, false
-		}
+	if strings.Trim(text, digits) != "" {
+		return 0, false
 	}
 	sequence, err := strconv.ParseUint(text, 36, 64)
 	return sequence, err == nil

@@ -44,13 +44,7 @@ func Parse(text string) (Parts, error) {
 }
 
 func isRepository(name string) bool {
-	for _, c := range []byte(name) {
-		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !letter && !isDigit(c) && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return name != ""
+	return name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"+digits) == ""
 }
 
 // splitProject splits an id into the project, which is the text before the first date, and the base.

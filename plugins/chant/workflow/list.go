@@ -6,14 +6,27 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 )
 
+// Hit is one spec in the result of Search.
+type Hit struct {
+	ID     string      `json:"id"`
+	Title  *string     `json:"title"`
+	Status spec.Status `json:"status"`
+	Type   string      `json:"type"`
+}
+
+func hitOf(entry *board.Entry) Hit {
+	return Hit{entry.ID, entry.Title(), entry.Status, entry.Spec.Type}
+}
+
 // Row holds the fields of a spec that a list shows.
 type Row struct {
-	ID        string      `json:"id"`
-	Title     *string     `json:"title"`
-	Status    spec.Status `json:"status"`
-	Type      string      `json:"type"`
-	DependsOn []string    `json:"depends_on"`
-	Labels    []string    `json:"labels"`
+	Hit
+	DependsOn []string `json:"depends_on"`
+	Labels    []string `json:"labels"`
+}
+
+func rowOf(entry *board.Entry) Row {
+	return Row{hitOf(entry), entry.Spec.DependsOn, entry.Spec.Labels}
 }
 
 // Page is the part of a list up to the requested number of specs.
@@ -51,22 +64,11 @@ func page(loaded *board.Board, keep func(*board.Entry) bool, limit uint64) Page 
 		}
 		result.Total++
 		if uint64(len(result.Specs)) < limit {
-			result.Specs = append(result.Specs, Row{
-				ID: entry.ID, Title: entry.Title(), Status: entry.Status, Type: entry.Spec.Type,
-				DependsOn: entry.Spec.DependsOn, Labels: entry.Spec.Labels,
-			})
+			result.Specs = append(result.Specs, rowOf(entry))
 		}
 	}
 	result.Returned = len(result.Specs)
 	return result
-}
-
-// Hit is one spec in the result of Search.
-type Hit struct {
-	ID     string      `json:"id"`
-	Title  *string     `json:"title"`
-	Status spec.Status `json:"status"`
-	Type   string      `json:"type"`
 }
 
 // Search returns the specs whose title or body contains query, ignoring case. The argument status selects specs in the
@@ -86,27 +88,22 @@ func (p *Project) Search(query string, status *string) ([]Hit, error) {
 	})
 	hits := []Hit{}
 	for _, entry := range found {
-		hits = append(hits, Hit{entry.ID, entry.Title(), entry.Status, entry.Spec.Type})
+		hits = append(hits, hitOf(entry))
 	}
 	return hits, nil
 }
 
 // Details holds the fields of a spec that Get returns.
 type Details struct {
-	ID          string      `json:"id"`
-	Title       *string     `json:"title"`
-	Status      spec.Status `json:"status"`
-	Type        string      `json:"type"`
-	DependsOn   []string    `json:"depends_on"`
-	Labels      []string    `json:"labels"`
-	TargetFiles []string    `json:"target_files"`
-	Context     []string    `json:"context"`
-	Prompt      *string     `json:"prompt"`
-	Branch      *string     `json:"branch"`
-	Commits     []string    `json:"commits"`
-	CompletedAt *string     `json:"completed_at"`
-	Model       *string     `json:"model"`
-	Body        string      `json:"body"`
+	Row
+	TargetFiles []string `json:"target_files"`
+	Context     []string `json:"context"`
+	Prompt      *string  `json:"prompt"`
+	Branch      *string  `json:"branch"`
+	Commits     []string `json:"commits"`
+	CompletedAt *string  `json:"completed_at"`
+	Model       *string  `json:"model"`
+	Body        string   `json:"body"`
 }
 
 // Get returns the details of one spec.
@@ -117,9 +114,7 @@ func (p *Project) Get(id string) (Details, error) {
 	}
 	s := entry.Spec
 	return Details{
-		ID: entry.ID, Title: s.Title(), Status: entry.Status, Type: s.Type,
-		DependsOn: s.DependsOn, Labels: s.Labels, TargetFiles: s.TargetFiles, Context: s.Context,
-		Prompt: s.Prompt, Branch: s.Branch, Commits: s.Commits,
+		Row: rowOf(entry), TargetFiles: s.TargetFiles, Context: s.Context, Prompt: s.Prompt, Branch: s.Branch, Commits: s.Commits,
 		CompletedAt: s.CompletedAt, Model: s.Model, Body: s.Body,
 	}, nil
 }

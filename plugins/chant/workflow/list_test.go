@@ -67,7 +67,7 @@ func TestList(t *testing.T) {
 	t.Run("ready specs", func(t *testing.T) {
 		page, err := p.Ready(50)
 		want := workflow.Page{Specs: []workflow.Row{{
-			ID: "2026-03-01-002-bbb", Title: new("Rotate keys"), Status: "pending", Type: "code",
+			Hit:       workflow.Hit{ID: "2026-03-01-002-bbb", Title: new("Rotate keys"), Status: "pending", Type: "code"},
 			DependsOn: []string{"2026-03-01-001-aaa"}, Labels: []string{"sec"},
 		}}, Total: 1, Limit: 50, Returned: 1}
 		if diff := cmp.Diff(want, page); diff != "" || err != nil {

@@ -67,15 +67,7 @@ func parseEntry(file string) (entry, bool) {
 }
 
 func isKey(text string) bool {
-	if len(text) != keySize {
-		return false
-	}
-	for i := range len(text) {
-		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(text) == keySize && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 // claim is an identifier that only one entry of a project may have: either a name together with a kind, or a URI.
