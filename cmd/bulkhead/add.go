@@ -72,7 +72,6 @@ func (a *addCommand) flags(c *cobra.Command) {
 // configFlag defines --config on c.
 func configFlag(c *cobra.Command, o *host.Options) {
 	c.Flags().StringVar(&o.ConfigFile, "config", "", "config `file` (default: the one in force, else ./bulkhead.toml)")
-	must(c.MarkFlagFilename("config", "toml"))
 }
 
 func (a *addCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer) error {

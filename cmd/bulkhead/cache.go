@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 
@@ -32,10 +31,7 @@ has is listed without a name.`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(c.OutOrStdout(), list)
-			}
-			return printCache(c.OutOrStdout(), list)
+			return printResult(c, asJSON, list, func(w page) { printCache(w, list) })
 		},
 	}
 	cacheFlags(c, &o)
@@ -74,11 +70,7 @@ compiled; 2 usage error, or the cache cannot be used.`,
 			if done == nil {
 				return err
 			}
-			print := printCleared
-			if asJSON {
-				print = func(w io.Writer, done *codecache.Cleared) error { return printJSON(w, done) }
-			}
-			if perr := print(c.OutOrStdout(), done); err == nil {
+			if perr := printResult(c, asJSON, done, func(w page) { printCleared(w, done) }); err == nil {
 				err = perr
 			}
 			return resultError(err, len(done.Kept) == 0)
@@ -104,22 +96,18 @@ func cacheFlags(c *cobra.Command, o *host.Options) {
 	projectFlag(c, o)
 	c.Flags().BoolVar(&o.NoConfig, "no-config", false, "ignore discovered configs")
 	c.Flags().StringVar(&o.PluginsDir, "plugins", "", "`directory` of plugins, used if there is no config")
-	must(c.MarkFlagDirname("plugins"))
 }
 
-func printCache(to io.Writer, list *codecache.Content) error {
-	w := bufio.NewWriter(to)
+func printCache(w io.Writer, list *codecache.Content) {
 	var total int64
 	for _, item := range list.Items {
 		fmt.Fprintf(w, "%s  %s\n", cacheItem(item), item.Used.UTC().Format("2006-01-02 15:04 MST"))
 		total += item.Size
 	}
 	fmt.Fprintf(w, "%s: %.1f MB\n", oneLine(list.Dir), float64(total)/1e6)
-	return w.Flush()
 }
 
-func printCleared(to io.Writer, done *codecache.Cleared) error {
-	w := bufio.NewWriter(to)
+func printCleared(w io.Writer, done *codecache.Cleared) {
 	for _, item := range done.Removed {
 		fmt.Fprintf(w, "removed  %s\n", cacheItem(item))
 	}
@@ -129,7 +117,6 @@ func printCleared(to io.Writer, done *codecache.Cleared) error {
 	if len(done.Removed)+len(done.Kept) == 0 {
 		fmt.Fprintln(w, "There is nothing to remove.")
 	}
-	return w.Flush()
 }
 
 // cacheItem formats an item without its time.

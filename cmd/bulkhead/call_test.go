@@ -52,7 +52,9 @@ func TestPrintReportsWriteErrors(t *testing.T) {
 		},
 		"answer": func() error { return printAnswer(full{}, host.Answer{Result: json.RawMessage(`{}`)}) },
 		"error":  func() error { return printAnswer(full{}, host.Answer{Error: &abi.Error{}}) },
-		"tools":  func() error { return printTools(full{}, explain.ConfigInForce{}, plugins) },
+		"tools": func() error {
+			return printPage(full{}, func(w page) { printTools(w, explain.ConfigInForce{}, plugins) })
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := print(); !errors.Is(err, errFull) {

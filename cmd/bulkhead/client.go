@@ -87,8 +87,6 @@ different entry of that name), or consent cannot be asked for.`,
 	f.BoolVar(&a.all, "all", false, "all clients that are installed: their program is in PATH, or their directory exists")
 	f.StringVar(&a.options.Serve.Config, "config", "", "config `file` that the server uses (default: what it discovers)")
 	f.StringVar(&a.options.Serve.Plugins, "plugins", "", "`directory` of plugins that the server uses if there is no config")
-	must(c.MarkFlagFilename("config", "toml"))
-	must(c.MarkFlagDirname("plugins"))
 	return c
 }
 
@@ -128,7 +126,6 @@ func (a *clientCommand) flags(c *cobra.Command) {
 	f.BoolVarP(&a.yes, "yes", "y", false, "change the files without a prompt")
 	f.BoolVar(&a.dryRun, "dry-run", false, "show everything, change nothing")
 	f.BoolVar(&a.asJSON, "json", false, "print JSON: {\"changes\": [{\"client\", \"file\", \"action\", \"diff\", \"changed\", …}], \"errors\"};\nnever prompts")
-	must(c.MarkFlagDirname("project"))
 	must(c.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]string{"user", "project"}, cobra.ShellCompDirectiveNoFileComp)))
 }
 

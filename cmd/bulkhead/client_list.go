@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"runtime"
@@ -42,11 +41,7 @@ Exit codes: 0 no problem was found; 1 an entry or a file has a problem.`,
 			for _, s := range list {
 				healthy = healthy && s.Healthy()
 			}
-			if asJSON {
-				err = printJSON(c.OutOrStdout(), map[string]any{"ok": healthy, "program": system.Program, "clients": list})
-			} else {
-				err = printClients(c.OutOrStdout(), list)
-			}
+			err = printResult(c, asJSON, map[string]any{"ok": healthy, "program": system.Program, "clients": list}, func(w page) { printClients(w, list) })
 			return resultError(err, healthy)
 		},
 	}
@@ -55,8 +50,7 @@ Exit codes: 0 no problem was found; 1 an entry or a file has a problem.`,
 	return c
 }
 
-func printClients(to io.Writer, list []client.Status) error {
-	w := bufio.NewWriter(to)
+func printClients(w io.Writer, list []client.Status) {
 	last := ""
 	for _, s := range list {
 		if s.Client != last {
@@ -82,5 +76,4 @@ func printClients(to io.Writer, list []client.Status) error {
 			}
 		}
 	}
-	return w.Flush()
 }

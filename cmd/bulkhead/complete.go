@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -31,6 +32,33 @@ func completion(word, description string) string {
 // completions removes empty completions.
 func completions(all []string) []string {
 	return slices.DeleteFunc(all, func(text string) bool { return text == "" })
+}
+
+// completePaths has a shell complete flags whose value the help calls a `directory`, or a `file` that is a config, for c and all commands
+// below it. A shell completes other flags with files anyway.
+func completePaths(c *cobra.Command) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if value, _ := pflag.UnquoteUsage(f); value == "directory" {
+			must(c.MarkFlagDirname(f.Name))
+		} else if value == "file" && f.Name == "config" {
+			must(c.MarkFlagFilename(f.Name, "toml"))
+		}
+	})
+	for _, sub := range c.Commands() {
+		completePaths(sub)
+	}
+}
+
+// completeDirs has a shell complete the arguments of a command with directories.
+func completeDirs(c *cobra.Command) {
+	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
+}
+
+// completeModules completes with directories and files of modules.
+func completeModules(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"wasm"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
 // openToComplete opens the host that completions come from.

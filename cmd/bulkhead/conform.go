@@ -1,17 +1,11 @@
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/conform"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 func newPluginConform() *cobra.Command {
@@ -31,9 +25,6 @@ kit.`, conform.ABI),
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			results, err := conform.Run(c.Context(), args[0], buildOptions().CacheDir)
-			if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
-				return &usage.Error{Err: err}
-			}
 			if err != nil {
 				return err
 			}
@@ -43,30 +34,24 @@ kit.`, conform.ABI),
 					failed++
 				}
 			}
-			if asJSON {
-				err = printJSON(c.OutOrStdout(), map[string]any{"ok": failed == 0, "abi": conform.ABI, "scenarios": results})
-			} else {
-				err = printConformance(c.OutOrStdout(), results, failed)
-			}
+			err = printResult(c, asJSON, map[string]any{"ok": failed == 0, "abi": conform.ABI, "scenarios": results}, func(w page) {
+				printConformance(w, results, failed)
+			})
 			return resultError(err, failed == 0)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"ok\", \"abi\", \"scenarios\": [{\"file\", \"name\", \"passed\", \"detail\"}]}")
-	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"wasm"}, cobra.ShellCompDirectiveFilterFileExt
-	}
+	c.ValidArgsFunction = completeModules
 	return c
 }
 
-func printConformance(to io.Writer, results []conform.Result, failed int) error {
-	w, style := bufio.NewWriter(to), term.StyleOf(to)
+func printConformance(w page, results []conform.Result, failed int) {
 	for _, r := range results {
-		fmt.Fprintf(w, "%s  %s: %s", paintPassed(style, r.Passed), r.File, r.Name)
+		fmt.Fprintf(w, "%s  %s: %s", paintPassed(w.style, r.Passed), r.File, r.Name)
 		if r.Detail != "" {
 			fmt.Fprintf(w, ": %s", oneLine(r.Detail))
 		}
 		fmt.Fprintln(w)
 	}
 	fmt.Fprintf(w, "ABI %d: %d passed, %d failed\n", conform.ABI, len(results)-failed, failed)
-	return w.Flush()
 }

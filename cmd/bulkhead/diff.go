@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 )
 
 func newDiff() *cobra.Command {
@@ -31,11 +28,7 @@ invalid, or the module of NEW does not match its manifest.`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = printJSON(c.OutOrStdout(), d)
-			} else {
-				err = printDifference(c.OutOrStdout(), d)
-			}
+			err = printResult(c, asJSON, d, func(w page) { printDifference(w, d) })
 			return resultError(err, !d.More)
 		},
 	}
@@ -44,13 +37,12 @@ invalid, or the module of NEW does not match its manifest.`,
 	return c
 }
 
-func printDifference(to io.Writer, d install.Difference) error {
-	w, style := bufio.NewWriter(to), term.StyleOf(to)
+func printDifference(w page, d install.Difference) {
 	fmt.Fprintf(w, "old: %s\nnew: %s\n\n", oneLine(d.Old), oneLine(d.New))
 	for _, c := range d.Changes {
 		mark := " "
 		if c.More {
-			mark = style.Warn("+")
+			mark = w.style.Warn("+")
 		}
 		fmt.Fprintf(w, "%s %s: %s\n", mark, oneLine(c.Key), excerpt(c.Words))
 		if c.Old != "" {
@@ -68,5 +60,4 @@ func printDifference(to io.Writer, d install.Difference) error {
 	default:
 		fmt.Fprintln(w, "\nThe new one asks for no more than the old one.")
 	}
-	return w.Flush()
 }

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/doctor"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 )
 
 func newDoctor() *cobra.Command {
@@ -34,11 +31,7 @@ Exit codes: 0 no check failed (warnings do not count); 1 at least one check fail
 			}
 			checks := doctor.Examine(c.Context(), opened)
 			failed := slices.ContainsFunc(checks, func(c doctor.Check) bool { return c.Outcome == doctor.CheckFailed })
-			if asJSON {
-				err = printJSON(c.OutOrStdout(), map[string]any{"ok": !failed, "checks": checks})
-			} else {
-				err = printChecks(c.OutOrStdout(), checks)
-			}
+			err = printResult(c, asJSON, map[string]any{"ok": !failed, "checks": checks}, func(w page) { printChecks(w, checks) })
 			return resultError(err, !failed)
 		},
 	}
@@ -48,14 +41,12 @@ Exit codes: 0 no check failed (warnings do not count); 1 at least one check fail
 	return c
 }
 
-func printChecks(to io.Writer, checks []doctor.Check) error {
-	w, style := bufio.NewWriter(to), term.StyleOf(to)
+func printChecks(w page, checks []doctor.Check) {
 	for _, c := range checks {
-		fmt.Fprintf(w, "%s  %s: %s", paint(style, fmt.Sprintf("%-7s", c.Outcome)), oneLine(c.Name), excerpt(c.Detail))
+		fmt.Fprintf(w, "%s  %s: %s", w.paint(fmt.Sprintf("%-7s", c.Outcome)), oneLine(c.Name), excerpt(c.Detail))
 		if c.Remedy != "" {
 			fmt.Fprintf(w, " (remedy: %s)", excerpt(c.Remedy))
 		}
 		fmt.Fprintln(w)
 	}
-	return w.Flush()
 }

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
+	"io"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 )
 
 // printInForce prints which config is in force.
-func printInForce(w *bufio.Writer, c explain.ConfigInForce) {
+func printInForce(w io.Writer, c explain.ConfigInForce) {
 	what := c.By
 	if c.File != "" {
 		what = oneLine(c.File) + ", " + c.By

@@ -67,8 +67,6 @@ project cannot be prepared, or consent cannot be asked for.`,
 	f.BoolVarP(&i.yes, "yes", "y", false, "do it without a prompt")
 	f.BoolVar(&i.dryRun, "dry-run", false, "show everything, change nothing")
 	f.BoolVar(&i.asJSON, "json", false, "print JSON: {\"config\", \"plugins\": [{\"name\", \"call\", …}], \"created\", \"calls\": [{\"tool\", \"ok\", …}]};\nnever prompts")
-	must(c.MarkFlagFilename("config", "toml"))
-	must(c.MarkFlagDirname("plugins"))
 	must(c.RegisterFlagCompletionFunc("plugin", i.completeNames))
 	return c
 }

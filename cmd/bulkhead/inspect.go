@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -13,9 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -40,24 +34,14 @@ Exit codes: 0 a plugin that describes its handlers, or a program whose manifest 
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := build.Inspect(c.Context(), args[0], buildOptions())
-			if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
-				return &usage.Error{Err: err}
-			}
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = printJSON(c.OutOrStdout(), r)
-			} else {
-				err = printReport(c.OutOrStdout(), r)
-			}
-			return resultError(err, r.Problem == "")
+			return resultError(printResult(c, asJSON, r, func(w page) { printReport(w, r) }), r.Problem == "")
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"kind\", \"language\", \"abi\", \"problem\", \"remedy\", \"size\", \"sections\", …}")
-	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"wasm"}, cobra.ShellCompDirectiveFilterFileExt
-	}
+	c.ValidArgsFunction = completeModules
 	return c
 }
 
@@ -65,14 +49,13 @@ Exit codes: 0 a plugin that describes its handlers, or a program whose manifest 
 const maxShown = 12
 
 // printReport prints a line for each part of the report. All strings of a module pass through oneLine.
-func printReport(to io.Writer, r build.Report) error {
-	w, style := bufio.NewWriter(to), term.StyleOf(to)
+func printReport(w page, r build.Report) {
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(w, "  %-10s %s\n", label, oneLine(fmt.Sprintf(format, args...)))
 	}
 	fmt.Fprintf(w, "%s: %s\n", oneLine(r.File), oneLine(r.What))
 	if r.Problem != "" && r.Problem != "it is "+r.What {
-		fmt.Fprintf(w, "  %s %s\n", paint(style, fmt.Sprintf("%-10s", "failed")), oneLine(r.Problem))
+		fmt.Fprintf(w, "  %s %s\n", w.paint(fmt.Sprintf("%-10s", "failed")), oneLine(r.Problem))
 	}
 	if r.Remedy != "" {
 		line("remedy", "%s", r.Remedy)
@@ -105,7 +88,6 @@ func printReport(to io.Writer, r build.Report) error {
 	printImports(line, r)
 	list(line, "exports", r.Exports, r.LeftOut.Exports, entryText)
 	printManifest(line, r.Manifest)
-	return w.Flush()
 }
 
 type printLine func(label, format string, args ...any)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
@@ -97,16 +98,17 @@ func isClosedOutput(err error) bool {
 func reportTo(w io.Writer, err error) int {
 	var code exitStatus
 	var correctable *usage.Error
+	var problems tomlfile.Problems
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &code):
 		return int(code)
-	case errors.As(err, &correctable):
-		fmt.Fprintf(w, "%s %s\n", paint(term.StyleOf(w), "bulkhead:"), visible.Text(err.Error()))
-		return exitUsage
 	}
 	fmt.Fprintf(w, "%s %s\n", paint(term.StyleOf(w), "bulkhead:"), visible.Text(err.Error()))
+	if errors.As(err, &correctable) || errors.As(err, &problems) {
+		return exitUsage
+	}
 	return exitHost
 }
 
@@ -148,6 +150,7 @@ Exit codes: 0 success; 1 a tool answered with an error, or the result is negativ
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	rejectUnknownTopics(root)
+	completePaths(root)
 	wrapArgErrors(root)
 	return root
 }

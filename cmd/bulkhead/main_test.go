@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
@@ -32,6 +33,7 @@ func TestExitCodeOfErrors(t *testing.T) {
 		"none":                                  {nil, 0},
 		"usage error":                           {&usage.Error{Err: errors.New("no such flag")}, 2},
 		"usage error among others":              {errors.Join(errors.New("a"), fmt.Errorf("b: %w", &usage.Error{Err: errors.New("c")})), 2},
+		"problems of a file":                    {fmt.Errorf("a: %w", tomlfile.Problems{{File: "f", What: "is wrong"}}), 2},
 		"internal error":                        {errors.New("broken"), 3},
 		"cancelled":                             {context.Canceled, 3},
 		"exit status":                           {exitStatus(1), 1},

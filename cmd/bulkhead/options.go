@@ -37,8 +37,6 @@ func (o *options) add(c *cobra.Command, level string) {
 	f.StringArrayVar(&o.Plugins, "plugin", nil, "`name` of a plugin to offer, repeatable (default: all discovered plugins)")
 	o.addGrants(c)
 	o.addLog(c, level)
-	must(c.MarkFlagFilename("config", "toml"))
-	must(c.MarkFlagDirname("plugins"))
 	must(c.RegisterFlagCompletionFunc("plugin", o.completePlugins))
 }
 
@@ -61,7 +59,6 @@ func (o *options) addLog(c *cobra.Command, level string) {
 // projectFlag defines --project on c.
 func projectFlag(c *cobra.Command, o *host.Options) {
 	c.Flags().StringVar(&o.Project, "project", "", "`directory` that ${project} stands for (default: $BULKHEAD_PROJECT, else the\nrepository that contains the working directory, else the working directory;\nnever / or the home directory)")
-	must(c.MarkFlagDirname("project"))
 }
 
 // open opens the host with the options of the flags.

@@ -72,7 +72,6 @@ one plugin's at a time, each for at most half an hour.`,
 	}
 	c.Flags().StringVarP(&out, "out", "o", "", "output `directory`, with a subdirectory for each plugin (default: dist/plugins)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"plugins\": [{\"name\", \"dir\", \"module\", \"sha256\", \"size\", \"took_ns\"}]}")
-	must(c.MarkFlagDirname("out"))
 	completeDirs(c)
 	return c
 }
@@ -124,12 +123,6 @@ func buildOptions() build.Options {
 		cache = ""
 	}
 	return build.Options{CacheDir: cache}
-}
-
-func completeDirs(c *cobra.Command) {
-	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveFilterDirs
-	}
 }
 
 // printProblems prints problems to stderr, and marks warnings.

@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/dev"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 func newPluginDev() *cobra.Command {
@@ -50,9 +47,7 @@ its path and sha256 do not count. Build commands run as you and outside any sand
 	}
 	f := c.Flags()
 	f.StringVar(&o.ConfigFile, "config", "", "config `file` with a table for the plugin (default: none)")
-	must(c.MarkFlagFilename("config", "toml"))
 	f.StringArrayVar(&watched, "watch", nil, "further `directory` with sources, repeatable")
-	must(c.MarkFlagDirname("watch"))
 	projectFlag(c, &o.Options)
 	o.addGrants(c)
 	o.addLog(c, "info")
@@ -72,9 +67,6 @@ func (o *options) develop(ctx context.Context, dir string, watched []string, htt
 		return err
 	}
 	builder, err := dev.Start(ctx, dev.Config{Dir: dir, Watch: watched, Build: buildOptions(), Log: log.Named("dev")})
-	if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
-		return &usage.Error{Err: err}
-	}
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scaffold"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
@@ -41,9 +38,6 @@ An existing directory is not changed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := build.Import(c.Context(), args[0], name, buildOptions())
-			if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
-				return &usage.Error{Err: err}
-			}
 			if err != nil {
 				return err
 			}
@@ -54,27 +48,20 @@ An existing directory is not changed.`,
 			for _, w := range p.Warnings {
 				fmt.Fprintf(os.Stderr, "left out: the module answered %s\n", oneLine(w))
 			}
-			if asJSON {
-				return printJSON(c.OutOrStdout(), struct {
-					build.Imported
-					Dir string `json:"dir"`
-				}{p, target})
-			}
-			return printImport(c.OutOrStdout(), target, p)
+			return printResult(c, asJSON, struct {
+				build.Imported
+				Dir string `json:"dir"`
+			}{p, target}, func(w page) { printImport(w, target, p) })
 		},
 	}
 	c.Flags().StringVar(&name, "name", "", "`name` of the plugin and of the new directory (default: that of FILE)")
 	c.Flags().StringVar(&dir, "dir", "", "existing `directory` in which the new one is created (default: the working directory)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"name\", \"dir\", \"interface\", \"sha256\", \"tools\", \"prompts\", \"resources\", \"needs\", \"warnings\"}")
-	must(c.MarkFlagDirname("dir"))
-	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"wasm"}, cobra.ShellCompDirectiveFilterFileExt
-	}
+	c.ValidArgsFunction = completeModules
 	return c
 }
 
-func printImport(to io.Writer, target string, p build.Imported) error {
-	w := bufio.NewWriter(to)
+func printImport(w io.Writer, target string, p build.Imported) {
 	dir := visible.Text(target)
 	for _, file := range slices.Sorted(maps.Keys(p.Files)) {
 		fmt.Fprintf(w, "created  %s/%s\n", dir, file)
@@ -89,5 +76,4 @@ func printImport(to io.Writer, target string, p build.Imported) error {
 	}
 	fmt.Fprintf(w, "\nNext:\n\n  review %s/plugin.toml, and add the [capabilities] that the plugin needs\n", dir)
 	fmt.Fprintf(w, "  bulkhead plugin check %s\n  bulkhead tools --plugins %s\n", dir, visible.Text(filepath.Dir(target)))
-	return w.Flush()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -42,10 +41,7 @@ An existing directory is not changed.`,
 			if err != nil {
 				return &usage.Error{Err: err}
 			}
-			if asJSON {
-				return printJSON(c.OutOrStdout(), r)
-			}
-			return printNew(c.OutOrStdout(), r)
+			return printResult(c, asJSON, r, func(w page) { printNew(w, r) })
 		},
 	}
 	c.Flags().StringVar(&o.Language, "lang", "go", "`language`: "+strings.Join(scaffold.Languages(), ", "))
@@ -53,7 +49,6 @@ An existing directory is not changed.`,
 	c.Flags().StringVar(&o.Dir, "dir", "", "existing `directory` in which NAME is created (default: the working directory)")
 	c.Flags().StringVar(&sdk, "sdk", "copy", "`SDK`: copy writes its sources beside the plugin, published refers to a release")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"name\", \"lang\", \"dir\", \"files\", \"sdk\", \"next\"}")
-	must(c.MarkFlagDirname("dir"))
 	must(c.RegisterFlagCompletionFunc("lang", cobra.FixedCompletions(scaffold.Languages(), cobra.ShellCompDirectiveNoFileComp)))
 	must(c.RegisterFlagCompletionFunc("with", cobra.FixedCompletions(scaffold.Features, cobra.ShellCompDirectiveNoFileComp)))
 	must(c.RegisterFlagCompletionFunc("sdk", cobra.FixedCompletions([]string{"copy", "published"}, cobra.ShellCompDirectiveNoFileComp)))
@@ -61,8 +56,7 @@ An existing directory is not changed.`,
 	return c
 }
 
-func printNew(to io.Writer, r scaffold.Result) error {
-	w := bufio.NewWriter(to)
+func printNew(w io.Writer, r scaffold.Result) {
 	dir := visible.Text(r.Dir)
 	for _, file := range r.Files {
 		fmt.Fprintf(w, "created  %s/%s\n", dir, file)
@@ -74,5 +68,4 @@ func printNew(to io.Writer, r scaffold.Result) error {
 	for _, command := range r.Next {
 		fmt.Fprintf(w, "  %s\n", command)
 	}
-	return w.Flush()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
@@ -46,9 +44,6 @@ Exit codes: 0 success; 2 the plugin is invalid, or the manifest cannot be edited
 			}
 			schemas, err := derive(c.Context(), args[0], tool, options)
 			options.Progress.Close()
-			if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
-				return &usage.Error{Err: err}
-			}
 			if err != nil {
 				return err
 			}

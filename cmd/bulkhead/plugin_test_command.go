@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,7 +12,6 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scenario"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -72,8 +68,6 @@ invalid, or a plugin has none; 3 the host failed.`,
 	f.StringVar(&o.plugins, "plugins", "", "`directory` with a subdirectory for each plugin, built before: nothing is built")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON: {\"ok\", \"scenarios\": [{\"file\", \"line\", \"name\", \"passed\", \"took_ns\",\n\"failures\": [{\"line\", \"key\", \"problem\", \"diff\"}], \"log\"}]}")
 	o.recording.add(c)
-	must(c.MarkFlagDirname("out"))
-	must(c.MarkFlagDirname("plugins"))
 	completeDirs(c)
 	return c
 }
@@ -89,7 +83,7 @@ func (o *pluginTest) test(c *cobra.Command, dirs []string) error {
 	for i, dir := range dirs {
 		all, err := scenario.Load(dir)
 		if err != nil {
-			return usageIfProblems(err)
+			return err
 		}
 		files[i] = scenario.Select(all, name)
 		for _, f := range files[i] {
@@ -110,7 +104,7 @@ func (o *pluginTest) test(c *cobra.Command, dirs []string) error {
 		}
 		of, err := scenario.Run(c.Context(), plugin, files[i])
 		if err != nil {
-			return usageIfProblems(err)
+			return err
 		}
 		results = append(results, of...)
 	}
@@ -120,11 +114,7 @@ func (o *pluginTest) test(c *cobra.Command, dirs []string) error {
 			failed++
 		}
 	}
-	if o.asJSON {
-		err = printJSON(c.OutOrStdout(), map[string]any{"ok": failed == 0, "scenarios": results})
-	} else {
-		err = printScenarios(c.OutOrStdout(), results, failed)
-	}
+	err = printResult(c, o.asJSON, map[string]any{"ok": failed == 0, "scenarios": results}, func(w page) { printScenarios(w, results, failed) })
 	return resultError(err, failed == 0)
 }
 
@@ -135,11 +125,11 @@ func (o *pluginTest) plugin(ctx context.Context, dir string) (scenario.Plugin, e
 	if o.plugins != "" {
 		m, problems := manifest.Load(dir)
 		if m == nil {
-			return scenario.Plugin{}, usageIfProblems(problems)
+			return scenario.Plugin{}, problems
 		}
 		built = filepath.Join(o.plugins, m.Name)
 		if err := build.Check(ctx, built, options).Err(); err != nil { // Check also compiles the module, so that no call waits for that
-			return scenario.Plugin{}, usageIfProblems(err)
+			return scenario.Plugin{}, err
 		}
 	} else {
 		options.Out, options.Progress = o.out, tasksOn(os.Stderr, o.asJSON)
@@ -155,27 +145,18 @@ func (o *pluginTest) plugin(ctx context.Context, dir string) (scenario.Plugin, e
 	}
 	m, problems := manifest.Load(built)
 	if err := problems.Err(); err != nil {
-		return scenario.Plugin{}, usageIfProblems(err)
+		return scenario.Plugin{}, err
 	}
 	return scenario.Plugin{Dir: m.Dir, Manifest: m, Compiled: options.CacheDir}, nil
 }
 
-// usageIfProblems returns tomlfile.Problems as a usage error, and any other error unchanged.
-func usageIfProblems(err error) error {
-	if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
-		return &usage.Error{Err: err}
-	}
-	return err
-}
-
-func printScenarios(to io.Writer, results []scenario.Result, failed int) error {
-	w, style := bufio.NewWriter(to), term.StyleOf(to)
+func printScenarios(w page, results []scenario.Result, failed int) {
 	for _, r := range results {
-		fmt.Fprintf(w, "%s  %s:%d: %s (%s)\n", paintPassed(style, r.Passed), oneLine(r.File), r.Line, oneLine(r.Name), r.Took.Round(time.Millisecond))
+		fmt.Fprintf(w, "%s  %s:%d: %s (%s)\n", paintPassed(w.style, r.Passed), oneLine(r.File), r.Line, oneLine(r.Name), r.Took.Round(time.Millisecond))
 		for _, f := range r.Failures {
 			fmt.Fprintf(w, "         %s:%d: %s: %s\n", oneLine(r.File), f.Line, oneLine(f.Key), oneLine(f.Problem))
 			for _, line := range f.Diff {
-				fmt.Fprintf(w, "           %s\n", paintChange(style, visible.Text(line)))
+				fmt.Fprintf(w, "           %s\n", paintChange(w.style, visible.Text(line)))
 			}
 		}
 		for _, line := range r.Log {
@@ -183,5 +164,4 @@ func printScenarios(to io.Writer, results []scenario.Result, failed int) error {
 		}
 	}
 	fmt.Fprintf(w, "%d passed, %d failed\n", len(results)-failed, failed)
-	return w.Flush()
 }

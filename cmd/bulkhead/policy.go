@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
@@ -45,10 +43,7 @@ This has no side effects, and does not show the values of variables.`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(c.OutOrStdout(), found)
-			}
-			return printPolicies(c.OutOrStdout(), found)
+			return printResult(c, asJSON, found, func(w page) { printPolicies(w, found) })
 		},
 	}
 	// Logging is off, because the result contains what would be logged.
@@ -69,8 +64,7 @@ This has no side effects, and does not show the values of variables.`,
 	return c
 }
 
-func printPolicies(to io.Writer, found explain.Policies) error {
-	w, style := bufio.NewWriter(to), term.StyleOf(to)
+func printPolicies(w page, found explain.Policies) {
 	if len(found.Plugins) > 0 {
 		printInForce(w, found.ConfigInForce)
 	}
@@ -83,20 +77,17 @@ func printPolicies(to io.Writer, found explain.Policies) error {
 		if a.Access != "" {
 			what += " (" + a.Access + ")"
 		}
-		fmt.Fprintf(w, "%s  %s\n  %s%s\n", oneLine(a.Plugin), what, paint(style, yes), excerpt(a.Why))
+		fmt.Fprintf(w, "%s  %s\n  %s%s\n", oneLine(a.Plugin), what, w.paint(yes), excerpt(a.Why))
 	}
 	for i, p := range found.Plugins {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		if err := printPolicy(w, style, p); err != nil {
-			return err
-		}
+		printPolicy(w, p)
 	}
-	return w.Flush()
 }
 
-func printPolicy(w io.Writer, style term.Style, p explain.PluginPolicy) error {
+func printPolicy(w page, p explain.PluginPolicy) {
 	pinned := "not pinned"
 	if p.Pinned {
 		pinned = "pinned"
@@ -104,15 +95,15 @@ func printPolicy(w io.Writer, style term.Style, p explain.PluginPolicy) error {
 	if p.At != "" {
 		pinned = p.At + ", " + pinned
 	}
-	fmt.Fprintf(w, "%s  %s  (%s)\n", style.Title(strings.TrimSpace(oneLine(p.Name)+" "+oneLine(p.Version))), oneLine(p.Dir), oneLine(pinned))
+	fmt.Fprintf(w, "%s  %s  (%s)\n", w.style.Title(strings.TrimSpace(oneLine(p.Name)+" "+oneLine(p.Version))), oneLine(p.Dir), oneLine(pinned))
 	if p.Problem != "" {
-		fmt.Fprintf(w, "  %s %s\n", paint(style, "left out:"), excerpt(p.Problem))
+		fmt.Fprintf(w, "  %s %s\n", w.paint("left out:"), excerpt(p.Problem))
 	}
 	for _, warning := range p.Warnings {
-		fmt.Fprintf(w, "  %s %s\n", paint(style, "warning:"), excerpt(warning.String()))
+		fmt.Fprintf(w, "  %s %s\n", w.paint("warning:"), excerpt(warning.String()))
 	}
 	if p.Policy == nil {
-		return nil
+		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  tools")
@@ -137,7 +128,7 @@ func printPolicy(w io.Writer, style term.Style, p explain.PluginPolicy) error {
 		fmt.Fprintf(table, "    %s\t%s\t%s\n", l.Key, l.Value, oneLine(l.By))
 	}
 	fmt.Fprintf(table, "  isolation\n    %s\n", p.Isolation)
-	return table.Flush()
+	_ = table.Flush() // printPage returns the error of w
 }
 
 // formatFilter describes a name filter. A nil allow list allows all names, an empty one none.

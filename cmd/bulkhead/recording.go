@@ -74,7 +74,6 @@ func (r *recording) add(c *cobra.Command) {
 	f.StringArrayVar(&r.answers, "answer", nil, "answer of the client to a question of the recorded calls: `ID=JSON`, repeatable")
 	f.StringVar(&r.files, "files", "", "`directory` with the files of the project before the recorded requests\n(default: the project is empty)")
 	f.BoolVar(&r.force, "force", false, "let --record replace an existing file")
-	must(c.MarkFlagDirname("files"))
 }
 
 // unused returns an error if flags are set that only --record uses.
@@ -122,7 +121,7 @@ func (o *pluginTest) record(c *cobra.Command, dirs []string) error {
 	}
 	content, err := scenario.Record(c.Context(), plugin, rec)
 	if err != nil {
-		return usageIfProblems(err)
+		return err
 	}
 	if err := rec.Write(content, o.force); errors.Is(err, fs.ErrExist) {
 		return &usage.Error{Err: err}

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,7 +15,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/replay"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
@@ -57,7 +54,7 @@ again; 2 usage error, or an invalid plugin; 3 the host failed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Log = args[0]
-			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+			return o.run(c)
 		},
 	}
 	f := c.Flags()
@@ -70,16 +67,14 @@ again; 2 usage error, or an invalid plugin; 3 the host failed.`,
 	f.IntVar(&o.Query.Limit, "limit", 0, "at most the newest `n` records (default: all)")
 	f.BoolVar(&o.Sizes, "sizes", false, "report responses whose size differs, too")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON: {\"ok\", \"plugin\", \"version\", \"replayed\", \"differing\", \"differences\": [{\"id\", \"time\", \"method\",\n\"tool\", \"was\", \"now\"}], \"left_out\"}")
-	must(c.MarkFlagDirname("plugins"))
-	must(c.MarkFlagDirname("project"))
 	return c
 }
 
-func (o *replayCommand) run(ctx context.Context, stdout, stderr io.Writer) error {
-	if err := o.prepare(ctx); err != nil {
+func (o *replayCommand) run(c *cobra.Command) error {
+	if err := o.prepare(c.Context()); err != nil {
 		return err
 	}
-	tasks := tasksOn(stderr, o.asJSON)
+	tasks := tasksOn(c.ErrOrStderr(), o.asJSON)
 	defer tasks.Close()
 	task := tasks.Add("replay")
 	o.Progress = func(calls int) { task.Step("%d calls", calls) }
@@ -87,7 +82,7 @@ func (o *replayCommand) run(ctx context.Context, stdout, stderr io.Writer) error
 		o.Progress = nil
 	}
 	o.Damaged = func(d audit.Damage) { fmt.Fprintf(tasks, "%s:%d: %s\n", oneLine(d.File), d.Line, oneLine(d.What)) }
-	report, err := replay.Run(ctx, o.Options)
+	report, err := replay.Run(c.Context(), o.Options)
 	task.Done("")
 	tasks.Close()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,17 +92,12 @@ func (o *replayCommand) run(ctx context.Context, stdout, stderr io.Writer) error
 		return err
 	}
 	ok := report.Differing == 0 && report.Replayed > 0
-	if o.asJSON {
-		err = printJSON(stdout, struct {
-			OK      bool   `json:"ok"`
-			Plugin  string `json:"plugin"`
-			Version string `json:"version"`
-			replay.Report
-		}{ok, o.Plugin.Name, o.Plugin.Version, report})
-	} else {
-		err = o.print(stdout, report)
-	}
-	return resultError(err, ok)
+	return resultError(printResult(c, o.asJSON, struct {
+		OK      bool   `json:"ok"`
+		Plugin  string `json:"plugin"`
+		Version string `json:"version"`
+		replay.Report
+	}{ok, o.Plugin.Name, o.Plugin.Version, report}, func(w page) { o.print(w, report) }), ok)
 }
 
 // prepare checks the flags, and finds the plugin.
@@ -157,17 +147,16 @@ func (o *replayCommand) prepare(ctx context.Context) error {
 func (o *replayCommand) load(ctx context.Context, dir string) error {
 	options := buildOptions()
 	if err := build.Check(ctx, dir, options).Err(); err != nil {
-		return usageIfProblems(err)
+		return err
 	}
 	m, problems := manifest.Load(dir)
 	o.Plugin, o.Compiled = m, options.CacheDir
-	return usageIfProblems(problems.Err())
+	return problems.Err()
 }
 
-func (o *replayCommand) print(to io.Writer, r replay.Report) error {
-	w, style := bufio.NewWriter(to), term.StyleOf(to)
+func (o *replayCommand) print(w page, r replay.Report) {
 	for _, d := range r.Differences {
-		fmt.Fprintf(w, "%s  %s  %s: was %s, is %s", paint(style, "changed"), d.Time.Local().Format(time.DateTime), oneLine(d.Tool), oneLine(d.Was.String()), oneLine(d.Now.String()))
+		fmt.Fprintf(w, "%s  %s  %s: was %s, is %s", w.paint("changed"), d.Time.Local().Format(time.DateTime), oneLine(d.Tool), oneLine(d.Was.String()), oneLine(d.Now.String()))
 		if o.Sizes && d.Was.Size != d.Now.Size {
 			fmt.Fprintf(w, "; was %d bytes, is %d bytes", d.Was.Size, d.Now.Size)
 		}
@@ -190,5 +179,4 @@ func (o *replayCommand) print(to io.Writer, r replay.Report) error {
 			fmt.Fprintf(w, "left out: %d calls, since %s\n", reason.n, reason.what)
 		}
 	}
-	return w.Flush()
 }

@@ -18,9 +18,6 @@ func addHTTPFlags(c *cobra.Command, http *host.HTTPOptions) {
 	f.StringVar(&http.CertFile, "tls-cert", "", "`file` with the TLS certificate and its chain, in PEM")
 	f.StringVar(&http.KeyFile, "tls-key", "", "`file` with the private key of the certificate, in PEM")
 	f.BoolVar(&http.Insecure, "insecure-http", false, "allow plaintext at an address that is not loopback: only behind a proxy that\nencrypts")
-	for _, name := range []string{"token-file", "tls-cert", "tls-key"} {
-		must(c.MarkFlagFilename(name))
-	}
 }
 
 // serveHTTP completes the options for the transport of the flags. Over stdio, a host that cannot serve its plugins tells the

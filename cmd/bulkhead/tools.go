@@ -1,19 +1,13 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
-	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 
 	"github.com/spf13/cobra"
 
@@ -45,14 +39,10 @@ The exit code is 1 if a plugin is left out.`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = printJSON(c.OutOrStdout(), struct {
-					explain.ConfigInForce
-					Plugins []host.PluginInfo `json:"plugins"`
-				}{config, plugins})
-			} else {
-				err = printTools(c.OutOrStdout(), config, plugins)
-			}
+			err = printResult(c, asJSON, struct {
+				explain.ConfigInForce
+				Plugins []host.PluginInfo `json:"plugins"`
+			}{config, plugins}, func(w page) { printTools(w, config, plugins) })
 			return resultError(err, !slices.ContainsFunc(plugins, func(p host.PluginInfo) bool { return p.Problem != "" }))
 		},
 	}
@@ -62,19 +52,18 @@ The exit code is 1 if a plugin is left out.`,
 	return c
 }
 
-func printTools(to io.Writer, config explain.ConfigInForce, plugins []host.PluginInfo) error {
-	w, style := bufio.NewWriter(to), term.StyleOf(to)
+func printTools(w page, config explain.ConfigInForce, plugins []host.PluginInfo) {
 	printInForce(w, config)
 	for i, p := range plugins {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s  %s\n", style.Title(strings.TrimSpace(oneLine(p.Name+" "+p.Version))), oneLine(p.Dir))
+		fmt.Fprintf(w, "%s  %s\n", w.style.Title(strings.TrimSpace(oneLine(p.Name+" "+p.Version))), oneLine(p.Dir))
 		if p.Problem != "" {
-			fmt.Fprintf(w, "  %s %s\n", paint(style, "left out:"), visible.Text(indented(p.Problem)))
+			fmt.Fprintf(w, "  %s %s\n", w.paint("left out:"), visible.Text(indented(p.Problem)))
 		}
 		for _, warning := range p.Warnings {
-			fmt.Fprintf(w, "  %s %s\n", paint(style, "warning:"), visible.Text(indented(warning.String())))
+			fmt.Fprintf(w, "  %s %s\n", w.paint("warning:"), visible.Text(indented(warning.String())))
 		}
 		if p.Problem != "" {
 			continue
@@ -83,18 +72,15 @@ func printTools(to io.Writer, config explain.ConfigInForce, plugins []host.Plugi
 		for _, t := range p.Tools {
 			note := oneLine(firstLine(t.Description))
 			if !t.Offered {
-				note = paint(style, "not offered:") + " " + oneLine(t.Why)
+				note = w.paint("not offered:") + " " + oneLine(t.Why)
 			}
 			fmt.Fprintf(table, "  %s\t%s\t%s\n", oneLine(t.Name), t.Access, note)
 		}
-		if err := table.Flush(); err != nil {
-			return err
-		}
+		_ = table.Flush() // printPage returns the error of w
 		printResolvedGrants(w, p.Grants)
 		printOffers(w, "prompts", p.Prompts)
 		printOffers(w, "resources", p.Resources)
 	}
-	return w.Flush()
 }
 
 // printResolvedGrants prints the granted paths that are refused, too broad, or resolve to a different path.
@@ -126,44 +112,3 @@ func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line
 }
-
-// resultError returns err, or exitNo for a negative result that has been printed.
-func resultError(err error, ok bool) error {
-	if err == nil && !ok {
-		return exitStatus(exitNo)
-	}
-	return err
-}
-
-// printJSON prints v as JSON that is safe on a terminal: invisible and control characters are escaped.
-func printJSON(w io.Writer, v any) error {
-	text, err := rawjson.MarshalIndent(v, "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", escapeInvisible(text))
-	return err
-}
-
-// escapeInvisible replaces characters that are not visible on a terminal by \u escapes. In valid JSON they occur only
-// in strings, so the value is the same.
-func escapeInvisible(text []byte) []byte {
-	if !bytes.ContainsFunc(text, needsEscape) {
-		return text
-	}
-	out := make([]byte, 0, len(text)+64)
-	for _, r := range string(text) {
-		switch {
-		case !needsEscape(r):
-			out = utf8.AppendRune(out, r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-	}
-	return out
-}
-
-func needsEscape(r rune) bool { return r >= 0x7f && !visible.Rune(r) }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -57,7 +56,7 @@ can write the records), or consent cannot be asked for.`,
 			case t.list && (t.revoke || path != "" || t.yes), t.revoke && t.yes:
 				return usage.Errorf("--list, --revoke and --yes are mutually exclusive, and --list takes no PATH")
 			case t.list:
-				return t.printList(c.OutOrStdout())
+				return t.printList(c)
 			case t.revoke:
 				return t.runRevoke(c.OutOrStdout(), path)
 			}
@@ -80,7 +79,7 @@ func (t *trustCommand) run(ctx context.Context, stdin io.Reader, stdout io.Write
 	}
 	asks := !t.yes && !t.asJSON
 	if !t.asJSON {
-		if err := printTrust(stdout, p); err != nil {
+		if err := printPage(stdout, func(w page) { printTrust(w, p) }); err != nil {
 			return err
 		}
 	}
@@ -120,30 +119,24 @@ func (t *trustCommand) runRevoke(stdout io.Writer, path string) error {
 	return nil
 }
 
-func (t *trustCommand) printList(stdout io.Writer) error {
+func (t *trustCommand) printList(c *cobra.Command) error {
 	list, err := install.ListTrust(t.host)
-	if t.asJSON {
-		if perr := printJSON(stdout, map[string]any{"trusted": list}); perr != nil {
-			return perr
+	perr := printResult(c, t.asJSON, map[string]any{"trusted": list}, func(w page) {
+		for _, p := range list {
+			fmt.Fprintf(w, "%-7s  %s  (since %s)\n", p.State, oneLine(p.Path), p.At.UTC().Format("2006-01-02 15:04 MST"))
 		}
-		return err
-	}
-	w := bufio.NewWriter(stdout)
-	for _, p := range list {
-		fmt.Fprintf(w, "%-7s  %s  (since %s)\n", p.State, oneLine(p.Path), p.At.UTC().Format("2006-01-02 15:04 MST"))
-	}
-	if len(list) == 0 && err == nil {
-		fmt.Fprintln(w, "Nothing is trusted.")
-	}
-	if ferr := w.Flush(); ferr != nil {
-		return ferr
+		if len(list) == 0 && err == nil {
+			fmt.Fprintln(w, "Nothing is trusted.")
+		}
+	})
+	if perr != nil {
+		return perr
 	}
 	return err
 }
 
 // printTrust prints a summary of the grants.
-func printTrust(to io.Writer, p *install.TrustProposal) error {
-	w := bufio.NewWriter(to)
+func printTrust(w io.Writer, p *install.TrustProposal) {
 	fmt.Fprintf(w, "%s\n", oneLine(p.Path))
 	if p.State == install.Changed {
 		fmt.Fprintf(w, "  changed since it was trusted on %s\n", p.Since.UTC().Format("2006-01-02 at 15:04 MST"))
@@ -163,7 +156,6 @@ func printTrust(to io.Writer, p *install.TrustProposal) error {
 	for _, plugin := range p.Plugins {
 		printTrustedPlugin(w, plugin, p.Kind == install.TrustConfig)
 	}
-	return w.Flush()
 }
 
 func printTrustedPlugin(w io.Writer, p explain.PluginPolicy, pins bool) {

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 )
 
 func newVerify() *cobra.Command {
@@ -34,11 +31,7 @@ is invalid.`,
 				return err
 			}
 			broken := slices.ContainsFunc(pins, install.Pin.Broken)
-			if asJSON {
-				err = printJSON(c.OutOrStdout(), map[string]any{"ok": !broken, "files": pins})
-			} else {
-				err = printPins(c.OutOrStdout(), pins)
-			}
+			err = printResult(c, asJSON, map[string]any{"ok": !broken, "files": pins}, func(w page) { printPins(w, pins) })
 			return resultError(err, !broken)
 		},
 	}
@@ -47,10 +40,9 @@ is invalid.`,
 	return c
 }
 
-func printPins(to io.Writer, pins []install.Pin) error {
-	w, style := bufio.NewWriter(to), term.StyleOf(to)
+func printPins(w page, pins []install.Pin) {
 	for _, p := range pins {
-		fmt.Fprintf(w, "%s  %s  %s\n", paint(style, fmt.Sprintf("%-10s", p.State)), oneLine(p.Plugin), oneLine(p.File))
+		fmt.Fprintf(w, "%s  %s  %s\n", w.paint(fmt.Sprintf("%-10s", p.State)), oneLine(p.Plugin), oneLine(p.File))
 		if p.State == install.Changed {
 			fmt.Fprintf(w, "            it is %s, and %s says %s\n", p.Found, oneLine(p.By), p.Pinned)
 		}
@@ -61,5 +53,4 @@ func printPins(to io.Writer, pins []install.Pin) error {
 	if len(pins) == 0 {
 		fmt.Fprintln(w, "The config names no plugin.")
 	}
-	return w.Flush()
 }

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/codecache"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/progress"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 )
 
 func newWarm() *cobra.Command {
@@ -47,11 +44,7 @@ compiled; 2 usage error.`,
 				return err
 			}
 			failed := slices.ContainsFunc(all, func(p codecache.WarmResult) bool { return p.State == codecache.CompileFailed })
-			if asJSON {
-				err = printJSON(c.OutOrStdout(), map[string]any{"ok": !failed, "plugins": all})
-			} else {
-				err = printWarmResults(c.OutOrStdout(), all)
-			}
+			err = printResult(c, asJSON, map[string]any{"ok": !failed, "plugins": all}, func(w page) { printWarmResults(w, all) })
 			return resultError(err, !failed)
 		},
 	}
@@ -77,14 +70,12 @@ func showWarming(tasks *progress.Set) func(codecache.WarmResult) {
 	}
 }
 
-func printWarmResults(to io.Writer, all []codecache.WarmResult) error {
-	w, style := bufio.NewWriter(to), term.StyleOf(to)
+func printWarmResults(w page, all []codecache.WarmResult) {
 	for _, p := range all {
-		fmt.Fprintf(w, "%s  %s", paint(style, fmt.Sprintf("%-8s", p.State)), oneLine(p.Plugin))
+		fmt.Fprintf(w, "%s  %s", w.paint(fmt.Sprintf("%-8s", p.State)), oneLine(p.Plugin))
 		if p.Reason != "" {
 			fmt.Fprintf(w, ": %s", excerpt(p.Reason))
 		}
 		fmt.Fprintln(w)
 	}
-	return w.Flush()
 }
