@@ -16,6 +16,18 @@ const (
 	Paused         Status = "paused"
 )
 
+var titles = map[Status]string{
+	Pending:        "Pending",
+	InProgress:     "InProgress",
+	Completed:      "Completed",
+	Failed:         "Failed",
+	NeedsAttention: "NeedsAttention",
+	Ready:          "Ready",
+	Blocked:        "Blocked",
+	Cancelled:      "Cancelled",
+	Paused:         "Paused",
+}
+
 // ParseStatus returns the status with the given name. It returns false if no status has that name.
 func ParseStatus(name string) (Status, bool) {
 	status := Status(name)
@@ -23,26 +35,4 @@ func ParseStatus(name string) (Status, bool) {
 }
 
 // Title returns the name of the status in messages, such as InProgress.
-func (s Status) Title() string {
-	switch s {
-	case Pending:
-		return "Pending"
-	case InProgress:
-		return "InProgress"
-	case Completed:
-		return "Completed"
-	case Failed:
-		return "Failed"
-	case NeedsAttention:
-		return "NeedsAttention"
-	case Ready:
-		return "Ready"
-	case Blocked:
-		return "Blocked"
-	case Cancelled:
-		return "Cancelled"
-	case Paused:
-		return "Paused"
-	}
-	return ""
-}
+func (s Status) Title() string { return titles[s] }

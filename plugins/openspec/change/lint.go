@@ -69,7 +69,7 @@ func firstItem(lines []string) int {
 		}
 		item, ok := listItem(line)
 		text := markdown.TrimLeft(item)
-		if ok && text != "" && text != item && indent(line) < codeIndent {
+		if ok && text != "" && text != item && markdown.Width(markdown.Indent(line)) < codeIndent {
 			return i + 1
 		}
 	}
@@ -103,22 +103,6 @@ func frontMatter(lines []string) int {
 		}
 	}
 	return 0
-}
-
-// indent returns the column in which the text of a line begins. A tab advances to the next multiple of codeIndent.
-func indent(line string) int {
-	column := 0
-	for _, r := range line {
-		switch r {
-		case ' ':
-			column++
-		case '\t':
-			column += codeIndent - column%codeIndent
-		default:
-			return column
-		}
-	}
-	return column
 }
 
 var (

@@ -44,6 +44,23 @@ func TrimLeft(s string) string { return strings.TrimLeftFunc(s, IsSpace) }
 // TrimRight returns s without white space at its end.
 func TrimRight(s string) string { return strings.TrimRightFunc(s, IsSpace) }
 
+// Width returns the number of columns of a text that begins in column 0. A tab advances to the next multiple of four.
+func Width(text string) int {
+	const tab = 4
+	column := 0
+	for _, r := range text {
+		if r == '\t' {
+			column += tab - column%tab
+		} else {
+			column++
+		}
+	}
+	return column
+}
+
+// Indent returns the spaces and tabs with which a line begins.
+func Indent(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
+
 // Collapse returns s without surrounding white space, and with each run of white space inside replaced by one space.
 func Collapse(s string) string { return strings.Join(strings.FieldsFunc(s, IsSpace), " ") }
 

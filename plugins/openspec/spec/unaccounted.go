@@ -2,7 +2,6 @@ package spec
 
 import (
 	"regexp"
-	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
@@ -123,8 +122,7 @@ func (a *blockAudit) line(i int) {
 		a.column, a.paragraph = outside, false
 		return
 	}
-	indented := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-	inside := a.column != outside && width(indented) >= a.column
+	inside := a.column != outside && markdown.Width(markdown.Indent(line)) >= a.column
 	within := line // the line without the indentation of the list item that contains the line
 	if inside {
 		within = dropColumns(line, a.column)
@@ -151,7 +149,7 @@ func (a *blockAudit) begin(line string) {
 	bullet := listItem.FindString(line)
 	a.column, a.paragraph = outside, bullet != ""
 	if bullet != "" {
-		a.column = width(bullet)
+		a.column = markdown.Width(bullet)
 	}
 	switch {
 	case scenarioHeader.MatchString(line):
@@ -168,27 +166,11 @@ func isHeading(line string) bool {
 	return level > 0 || anyHTMLHeading.MatchString(line)
 }
 
-// tab is the number of columns between tab stops.
-const tab = 4
-
-// width returns the number of columns of a text that begins in column 0.
-func width(text string) int {
-	column := 0
-	for _, r := range text {
-		if r == '\t' {
-			column += tab - column%tab
-		} else {
-			column++
-		}
-	}
-	return column
-}
-
 // dropColumns removes white space from the start of line up to the given column. It removes a tab that extends beyond
 // that column, too.
 func dropColumns(line string, columns int) string {
 	for at := range len(line) {
-		if line[at] != ' ' && line[at] != '\t' || width(line[:at]) >= columns {
+		if line[at] != ' ' && line[at] != '\t' || markdown.Width(line[:at]) >= columns {
 			return line[at:]
 		}
 	}

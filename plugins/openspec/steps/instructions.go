@@ -101,11 +101,7 @@ func operation(config change.Config, name string) (context string, guidance []st
 func (p *plan) instructions(w planner, info project.RootInfo, id string) (*Instructions, error) {
 	artifact := p.schema.Artifact(id)
 	if artifact == nil {
-		var ids []string
-		for _, one := range p.schema.Artifacts {
-			ids = append(ids, one.ID)
-		}
-		return nil, fmt.Errorf("Artifact '%s' not found in schema '%s'. Valid artifacts:\n  %s", id, p.name, strings.Join(ids, "\n  ")) //lint:ignore ST1005 the wording of the openspec CLI
+		return nil, fmt.Errorf("Artifact '%s' not found in schema '%s'. Valid artifacts:\n  %s", id, p.name, strings.Join(p.schema.IDs(), "\n  ")) //lint:ignore ST1005 the wording of the openspec CLI
 	}
 	template, err := w.Template(p.name, artifact.Template)
 	if err != nil {

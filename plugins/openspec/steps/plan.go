@@ -163,11 +163,7 @@ func (p *plan) needed() []string {
 	if p.schema.Apply != nil {
 		return p.schema.Apply.Requires
 	}
-	var all []string
-	for _, artifact := range p.schema.Artifacts {
-		all = append(all, artifact.ID)
-	}
-	return all
+	return p.schema.IDs()
 }
 
 // instructionsCall returns the tool call that returns the instructions for an artifact, followed by the CLI command in

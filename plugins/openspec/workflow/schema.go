@@ -232,7 +232,7 @@ func (s *Schema) check() error {
 	if s.Apply != nil {
 		for _, id := range s.Apply.Requires {
 			if !known[id] {
-				return fmt.Errorf("Invalid apply.requires reference: '%s' does not exist (artifacts: %s)", id, strings.Join(s.ids(), ", ")) //lint:ignore ST1005 the wording of the openspec CLI
+				return fmt.Errorf("Invalid apply.requires reference: '%s' does not exist (artifacts: %s)", id, strings.Join(s.IDs(), ", ")) //lint:ignore ST1005 the wording of the openspec CLI
 			}
 		}
 	}
@@ -242,7 +242,8 @@ func (s *Schema) check() error {
 	return nil
 }
 
-func (s *Schema) ids() []string {
+// IDs returns the ids of the artifacts, in the order of the schema's file.
+func (s *Schema) IDs() []string {
 	ids := make([]string, len(s.Artifacts))
 	for i, a := range s.Artifacts {
 		ids[i] = a.ID
