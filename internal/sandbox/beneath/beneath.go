@@ -41,12 +41,9 @@ type Dir struct {
 // New returns the strict form of a directory that the caller has opened, on Linux possibly with O_PATH. The caller closes
 // the file, after the last use of the Dir and of those that its Following returned.
 func New(file *os.File) (*Dir, error) {
-	conn, err := file.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
 	d := &Dir{file: file}
-	if err := conn.Control(func(fd uintptr) { d.fd = int(fd) }); err != nil {
+	err := Control(file, func(fd int) error { d.fd = fd; return nil })
+	if err != nil {
 		return nil, err
 	}
 	st, err := d.Stat()

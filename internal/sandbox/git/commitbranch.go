@@ -97,11 +97,7 @@ func author(r *repo.Repository, user Identity) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for key, to := range map[string]*string{"name": &user.Name, "email": &user.Email} {
-		if value, ok := config.Last("user", "", key); ok {
-			*to = value
-		}
-	}
+	user.override(config)
 	user.Name, user.Email = cleanIdentity(user.Name), cleanIdentity(user.Email)
 	if user.Name == "" || user.Email == "" {
 		return "", errNoIdentity

@@ -1,10 +1,10 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -125,8 +125,8 @@ func queryAt[A any](ctx context.Context, o *Ops, dir, reference string, f func(*
 
 // ReadFile returns the content of a regular file on a local branch. A directory, a symbolic link or a submodule is reported as not found.
 func (o *Ops) ReadFile(ctx context.Context, q abi.GitFile) (abi.GitContent, error) {
-	if err := errors.Join(refs.CheckBranch(q.Branch), objects.CheckPath(q.Path)); err != nil {
-		return abi.GitContent{}, hosterror.First(err)
+	if err := cmp.Or(refs.CheckBranch(q.Branch), objects.CheckPath(q.Path)); err != nil {
+		return abi.GitContent{}, err
 	}
 	return queryAt(ctx, o, q.Repo, refs.BranchPrefix+q.Branch, func(s *objects.Store, head plumbing.Hash) (abi.GitContent, error) {
 		content, found, err := s.ReadFile(head, q.Path, o.config.MaxFile)

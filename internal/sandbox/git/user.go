@@ -19,6 +19,15 @@ type Identity struct {
 	Name, Email string
 }
 
+// override takes from a configuration the parts of an identity that it sets.
+func (i *Identity) override(config gitconfig.File) {
+	for key, to := range map[string]*string{"name": &i.Name, "email": &i.Email} {
+		if value, ok := config.Last("user", "", key); ok {
+			*to = value
+		}
+	}
+}
+
 // User is the user's own configuration of git. The host reads it, since no operation may open the user's files.
 type User struct {
 	// Identity is the author for repositories whose configuration names none.
@@ -45,11 +54,7 @@ func ReadUser(home, xdg string) (User, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
-		for key, to := range map[string]*string{"name": &user.Identity.Name, "email": &user.Identity.Email} {
-			if value, ok := config.Last("user", "", key); ok {
-				*to = value
-			}
-		}
+		user.Identity.override(config)
 		if value, ok := config.Last("core", "", "excludesfile"); ok {
 			if below, ok := strings.CutPrefix(value, "~/"); ok {
 				value = filepath.Join(home, below)

@@ -34,15 +34,6 @@ type dir struct {
 
 var _ sys.File = (*dir)(nil)
 
-// Utimens implements sys.File.
-func (h *dir) Utimens(atim, mtim int64) sys.Errno { return h.handle.Utimens(atim, mtim) }
-
-// Sync implements sys.File.
-func (h *dir) Sync() sys.Errno { return h.fail("sync", syncDir(h.handle.os)) }
-
-// Datasync implements sys.File.
-func (h *dir) Datasync() sys.Errno { return h.fail("sync", datasyncDir(h.handle.os)) }
-
 // Seek goes back to the beginning, the only position that is supported for a directory.
 func (h *dir) Seek(offset position, whence int) (int64, sys.Errno) {
 	if offset != 0 || whence != io.SeekStart {

@@ -29,8 +29,3 @@ func setAppend(f *os.File, enable bool) error {
 
 // write writes at the position of the file, or at its end in append mode.
 func write(f *os.File, buf []byte, _ bool) (int, error) { return f.Write(buf) }
-
-// syncDir flushes the entries of a directory to disk.
-func syncDir(f *os.File) error { return f.Sync() }
-
-func datasyncDir(f *os.File) error { return datasync(f) }

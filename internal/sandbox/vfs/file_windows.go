@@ -4,6 +4,8 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
 )
 
 // setAppend does nothing: an open file of Windows cannot be switched to append mode.
@@ -20,7 +22,8 @@ func write(f *os.File, buf []byte, appends bool) (int, error) {
 	return f.Write(buf)
 }
 
-// syncDir fails as on file systems that cannot flush directories: Windows flushes files only.
-func syncDir(*os.File) error { return syscall.EINVAL }
+// Sync fails as on file systems that cannot flush directories: Windows flushes files only.
+func (h *dir) Sync() sys.Errno { return h.fail("sync", syscall.EINVAL) }
 
-func datasyncDir(*os.File) error { return syscall.EINVAL }
+// Datasync fails like Sync.
+func (h *dir) Datasync() sys.Errno { return h.Sync() }

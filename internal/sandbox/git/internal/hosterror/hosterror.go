@@ -4,7 +4,6 @@
 package hosterror
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -31,16 +30,6 @@ func newError(code, format string, args []any) error {
 		message = message[:maxMessage] + "…"
 	}
 	return &abi.HostError{Code: code, Message: "git: " + strings.ToValidUTF8(message, "�")}
-}
-
-// First returns the first *abi.HostError among joined errors, since a response contains only one. If err contains none, it returns err
-// itself.
-func First(err error) error {
-	var host *abi.HostError
-	if errors.As(err, &host) {
-		return host
-	}
-	return err
 }
 
 // Truncate bounds an untrusted string that an error quotes.
