@@ -19,7 +19,8 @@ func serverInfo(name, version string) []byte {
 }
 
 // modern adds to a checked result the members that the modern era requires: its type, the server in _meta, and default
-// caching hints if cached is set and the result has none. The bytes of the result's values are unchanged.
+// caching hints if cached is set and the result has none. The bytes of the result's values are unchanged. A _meta that is not an object
+// is left out: a worker is not trusted to have checked its results.
 func modern(result call.Result, info []byte, cached bool) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(result.Body)+len(info)+96))
 	out.WriteString(`{` + resultComplete)
@@ -30,7 +31,7 @@ func modern(result call.Result, info []byte, cached bool) []byte {
 	}
 	meta := false
 	for key, value := range result.Members() {
-		if key == "resultType" || cached && (key == "ttlMs" || key == "cacheScope") {
+		if key == "resultType" || key == "_meta" && rawjson.Kind(value) != '{' || cached && (key == "ttlMs" || key == "cacheScope") {
 			continue
 		}
 		out.WriteByte(',')
@@ -59,7 +60,7 @@ func hasHints(result call.Result) bool {
 	return ttl && scope
 }
 
-// withInfo adds the server to the _meta of a result, unless it has one.
+// withInfo adds the server to the _meta of a result, which is an object, unless it has one.
 func withInfo(meta, info []byte) []byte {
 	if rawjson.Member(meta, mcp.MetaKeyServerInfo) != nil {
 		return meta

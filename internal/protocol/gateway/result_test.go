@@ -8,6 +8,24 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
+// TestModernReplacesMetaThatIsNoObject checks results that a worker process which was taken over sends: the host checks only that they are
+// JSON objects.
+func TestModernReplacesMetaThatIsNoObject(t *testing.T) {
+	info := serverInfo("n", "v")
+	want := `{"resultType":"complete","content":[],"_meta":{` + string(info) + `}}`
+	for _, meta := range []string{`5`, `0`, `null`, `true`, `""`, `"},{"`, `[]`, `[1]`, ` 5 `} {
+		for _, body := range []string{`{"content":[],"_meta":` + meta + `}`, `{"\u005fmeta":` + meta + `,"content":[]}`} {
+			r := call.Result{Body: []byte(body)}
+			if !r.Validate() {
+				t.Fatalf("%s is refused", body)
+			}
+			if got := string(modern(r, info, false)); got != want {
+				t.Errorf("%s became\n%s, want\n%s", body, got, want)
+			}
+		}
+	}
+}
+
 // FuzzCheckToolResult checks that a result that passes, converted for protocol versions from 2026-07-28 on, is valid JSON,
 // passes again, and has all of its members.
 func FuzzCheckToolResult(f *testing.F) {
