@@ -18,9 +18,7 @@ const (
 	codeServerError    = -32000 // "connection closed" in the MCP SDKs
 )
 
-const (
-	maxID = 1024 // bytes of an id, which is kept while its call runs
-)
+const maxID = 1024 // bytes of an id, which is kept while its call runs
 
 // message is a JSON-RPC request or notification. Its slices alias the line.
 type message struct {
