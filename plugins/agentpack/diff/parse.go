@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -159,49 +160,26 @@ func isHunkHeader(line []byte) bool {
 
 type ranges struct{ oldStart, oldLines, newStart, newLines int }
 
+// hunkStart matches the beginning of a line such as "@@ -1,2 +3,4 @@".
+var hunkStart = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
+
 // hunkHeader parses a line such as "@@ -1,2 +3,4 @@". A count that is absent is 1. hunkHeader ignores the text after
 // the second @@.
 func hunkHeader(line []byte) (ranges, error) {
-	var r ranges
-	bad := errors.New("a hunk must begin with @@ -start,count +start,count @@")
-	rest, ok := bytes.CutPrefix(line, []byte("@@ -"))
-	if !ok || !bytes.HasSuffix(line, []byte("\n")) {
-		return r, bad
+	numbers := hunkStart.FindSubmatch(line)
+	if numbers == nil || !bytes.HasSuffix(line, []byte("\n")) {
+		return ranges{}, errors.New("a hunk must begin with @@ -start,count +start,count @@")
 	}
-	r.oldStart, r.oldLines, rest, ok = oneRange(rest, " +")
-	if !ok {
-		return r, bad
-	}
-	r.newStart, r.newLines, _, ok = oneRange(rest, " @@")
-	if !ok {
-		return r, bad
-	}
-	return r, nil
+	return ranges{number(numbers[1]), number(numbers[2]), number(numbers[3]), number(numbers[4])}, nil
 }
 
-func oneRange(text []byte, end string) (start, count int, rest []byte, ok bool) {
-	start, rest, ok = number(text)
-	if !ok {
-		return 0, 0, nil, false
+// number returns the value of decimal digits; 1 if there are none, and math.MaxInt32 for a larger number.
+func number(digits []byte) int {
+	if len(digits) == 0 {
+		return 1
 	}
-	count = 1
-	if after, comma := bytes.CutPrefix(rest, []byte(",")); comma {
-		if count, rest, ok = number(after); !ok {
-			return 0, 0, nil, false
-		}
-	}
-	rest, ok = bytes.CutPrefix(rest, []byte(end))
-	return start, count, rest, ok
-}
-
-// number parses the decimal digits at the beginning of text. It returns math.MaxInt32 for a larger number.
-func number(text []byte) (value int, rest []byte, ok bool) {
-	at := 0
-	for at < len(text) && '0' <= text[at] && text[at] <= '9' {
-		value = min(value*10+int(text[at]-'0'), math.MaxInt32)
-		at++
-	}
-	return value, text[at:], at > 0
+	value, _ := strconv.Atoi(string(digits)) // the value of a number that is out of range is the maximum of int
+	return min(value, math.MaxInt32)
 }
 
 // hunk parses one hunk, which ends when it has as many old and new lines as its header states.
