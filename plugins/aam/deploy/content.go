@@ -112,8 +112,11 @@ func (p *Plan) Current(a Artifact) (string, error) {
 	return digest, nil
 }
 
-// Backup is content that a plan moves from Path to Backup instead of deleting it. Both paths are absolute.
-type Backup struct{ Path, Backup string }
+// Backup is content that a plan moves from Path to Backup instead of deleting it. In a Plan, both paths are absolute.
+type Backup struct {
+	Path   string `json:"path"`
+	Backup string `json:"backup"`
+}
 
 // Keep makes the plan move the current content at an artifact's path to the backup before the plan changes the path.
 // For a section, the plan copies the whole file to the backup.

@@ -35,20 +35,15 @@ type Result struct {
 	AlreadyInstalled     []string  `json:"already_installed"` // the names of the packages
 	Failed               []Failed  `json:"failed"`
 	DependenciesResolved int       `json:"dependencies_resolved"` // the number of packages in the resolution, including the requested packages
-	Backups              []Backup  `json:"backups,omitempty"`
+	// Backups lists the content that Install has moved to the backup, because no package had deployed it in this form.
+	// Paths inside of the project are relative to the project.
+	Backups []deploy.Backup `json:"backups,omitempty"`
 }
 
-// Backup is content that Install or Uninstall has moved to the backup, because no package had deployed it in this form.
-// Paths inside of the project are relative to the project.
-type Backup struct {
-	Path   string `json:"path"`
-	Backup string `json:"backup"`
-}
-
-func (m *Manager) backups(moved []deploy.Backup) []Backup {
-	var all []Backup
+func (m *Manager) backups(moved []deploy.Backup) []deploy.Backup {
+	var all []deploy.Backup
 	for _, b := range moved {
-		all = append(all, Backup(m.workspace().Shown(b)))
+		all = append(all, m.workspace().Shown(b))
 	}
 	return all
 }
@@ -254,13 +249,10 @@ func parseSpec(text string) (pkgname.Spec, error) {
 }
 
 func (i *installation) resolve(specs []pkgname.Spec, lock *lockfile.Lock) (*resolve.Resolution, error) {
-	request := resolve.Request{Specs: specs, Force: i.request.Force}
+	request := resolve.Request{Specs: specs, Installed: lock.Packages, Force: i.request.Force}
 	i.clients = i.usable(i.config)
 	for _, client := range i.clients {
 		request.Sources = append(request.Sources, registry.Source{Registry: client, Limits: i.Limits})
-	}
-	for _, entry := range lock.Packages {
-		request.Installed = append(request.Installed, resolve.Installed{Name: entry.Name, Version: entry.Version, Dependencies: entry.Dependencies})
 	}
 	return resolve.Resolve(request)
 }

@@ -1,12 +1,14 @@
 package manager
 
+import "github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
+
 // Uninstalled is the result of Uninstall.
 type Uninstalled struct {
-	PackageName       string   `json:"package_name"`
-	Version           string   `json:"version"`
-	FilesRemoved      int      `json:"files_removed"` // number of removed deployed files, without the files of the package itself
-	DependentsWarning []string `json:"dependents_warning"`
-	Backups           []Backup `json:"backups,omitempty"` // deployed files that the user had edited
+	PackageName       string          `json:"package_name"`
+	Version           string          `json:"version"`
+	FilesRemoved      int             `json:"files_removed"` // number of removed deployed files, without the files of the package itself
+	DependentsWarning []string        `json:"dependents_warning"`
+	Backups           []deploy.Backup `json:"backups,omitempty"` // deployed files that the user had edited, as in Result
 }
 
 // Uninstall removes an installed package and its deployed artifacts.

@@ -150,25 +150,22 @@ func (p *parser) artifact(t Type, item yaml11.Value) Artifact {
 	return a
 }
 
-func (p *parser) dependencies() []Dependency {
-	return ReadDependencies(&p.Reader, p.root.Field("dependencies"))
-}
-
-// ReadDependencies reads a mapping of package names to version constraints. If the mapping is absent, it returns no
+// dependencies reads the mapping of package names to version constraints. If the mapping is absent, it returns no
 // dependencies.
-func ReadDependencies(r *yaml11.Reader, value yaml11.Value) []Dependency {
+func (p *parser) dependencies() []Dependency {
 	var dependencies []Dependency
-	for _, entry := range r.Entries(value) {
-		d := Dependency{Name: entry.Key.Text(), Constraint: r.Text(entry.Value)}
+	value := p.root.Field("dependencies")
+	for _, entry := range p.Entries(value) {
+		d := Dependency{Name: entry.Key.Text(), Constraint: p.Text(entry.Value)}
 		if entry.Key.Kind() != yaml11.Text {
 			continue // Entries has already reported the problem
 		}
 		if err := pkgname.Check(d.Name); err != nil {
-			r.Problem(value, "%s", err)
+			p.Problem(value, "%s", err)
 		}
 		if entry.Value.Kind() == yaml11.Text {
 			if _, err := version.ParseConstraint(d.Constraint); err != nil {
-				r.Problem(value, "%s: %s", d.Name, err)
+				p.Problem(value, "%s: %s", d.Name, err)
 			}
 		}
 		dependencies = append(dependencies, d)

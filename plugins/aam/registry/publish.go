@@ -118,7 +118,7 @@ func (r Registry) publish(p Publication, final string, old *Metadata, before []b
 	entry := &journal{name: p.Manifest.Name, version: p.Manifest.Version, types: p.Manifest.Types()}
 	added := Release{Version: p.Manifest.Version, Published: p.Now, Dependencies: append([]manifest.Dependency{}, p.Manifest.Dependencies...)}
 	var err error
-	if entry.index, err = r.planIndex(entry, updated(old, p, added)); err != nil {
+	if entry.index, err = r.newIndex(entry, updated(old, p, added)); err != nil {
 		return Published{}, err
 	}
 	listing, file, err := r.pack(p, final)

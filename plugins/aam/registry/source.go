@@ -6,22 +6,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
-	"github.com/bulkhead-mcp/bulkhead/plugins/aam/resolve"
 )
 
-// Source adapts a Registry to the interface resolve.Source.
+// Source implements resolve.Source with a Registry.
 type Source struct {
 	Registry Registry
 	Limits   archive.Limits // the limits for reading the manifest in an archive
 }
 
-var _ resolve.Source = Source{}
-
 // Name returns the name of the registry.
 func (s Source) Name() string { return s.Registry.Name }
 
 // Releases returns the versions of a package; none if the registry does not have the package.
-func (s Source) Releases(name string) ([]resolve.Release, error) {
+func (s Source) Releases(name string) ([]Release, error) {
 	m, err := s.Registry.Metadata(name)
 	if missing := new(fault.Error); errors.As(err, &missing) && missing.Code == fault.PackageNotFound {
 		return nil, nil
@@ -29,11 +26,7 @@ func (s Source) Releases(name string) ([]resolve.Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	releases := make([]resolve.Release, len(m.Versions))
-	for i, release := range m.Versions {
-		releases[i] = resolve.Release{Version: release.Version, Checksum: release.Checksum}
-	}
-	return releases, nil
+	return m.Versions, nil
 }
 
 // Dependencies returns the dependencies of a version. It reads them from the metadata or, if the metadata lacks them,

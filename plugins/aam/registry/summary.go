@@ -18,45 +18,27 @@ import (
 // does not read all metadata, because reading the metadata of 10,000 packages takes longer than the time limit of a
 // call.
 func (r Registry) writeIndex(published *journal) error {
-	data, err := r.plannedIndex(published.index)
-	if err == nil && data == nil {
-		data, _, err = r.newIndex(published, nil)
+	if p := published.index; p != nil {
+		old, err := r.indexData()
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(old, p.old) { // no other program has changed the index since the plan was made
+			return files.Replace(r.Files, r.indexPath(), p.data)
+		}
 	}
+	p, err := r.newIndex(published, nil)
 	if err != nil {
 		return err
 	}
-	return files.Replace(r.Files, r.indexPath(), data)
+	return files.Replace(r.Files, r.indexPath(), p.data)
 }
 
 // indexPlan is the new content of the index. It is encoded before Publish writes any file, so that an error leaves the
-// registry unchanged.
+// registry unchanged. Only encoding shows the size, because the current index may be in another YAML style.
 type indexPlan struct {
 	data []byte
 	old  []byte // the content of the current index; nil if the index does not exist or is too large
-}
-
-// planIndex encodes the index for a publication after which the package has the metadata m. It returns an error if the
-// index would exceed the size limit. Only encoding shows the size, because the current index may be in another YAML
-// style.
-func (r Registry) planIndex(published *journal, m *Metadata) (*indexPlan, error) {
-	data, old, err := r.newIndex(published, m)
-	if err != nil {
-		return nil, err
-	}
-	return &indexPlan{data, old}, nil
-}
-
-// plannedIndex returns the content of the index in the plan p. It returns nil if p is nil, or if another program has
-// changed the index since the plan was made.
-func (r Registry) plannedIndex(p *indexPlan) ([]byte, error) {
-	if p == nil {
-		return nil, nil
-	}
-	old, err := r.indexData()
-	if err != nil || !bytes.Equal(old, p.old) {
-		return nil, err
-	}
-	return p.data, nil
 }
 
 // indexData returns the content of the current index; nil if the index does not exist or is too large.
@@ -71,12 +53,12 @@ func (r Registry) indexData() ([]byte, error) {
 	return data, err
 }
 
-// newIndex encodes the new index, and also returns the content of the current index. The argument m is the metadata of
-// the published package; if m is nil, newIndex reads the metadata from the registry.
-func (r Registry) newIndex(published *journal, m *Metadata) (data, oldData []byte, err error) {
-	oldData, err = r.indexData()
+// newIndex encodes the new index. The argument m is the metadata of the published package; if m is nil, newIndex reads
+// the metadata from the registry. It returns an error if the index would exceed the size limit.
+func (r Registry) newIndex(published *journal, m *Metadata) (*indexPlan, error) {
+	oldData, err := r.indexData()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	old, err := parseIndex(oldData)
 	if err != nil {
@@ -88,7 +70,7 @@ func (r Registry) newIndex(published *journal, m *Metadata) (data, oldData []byt
 	}
 	folders, err := r.folders()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	its := pkgname.Folder(published.name)
 	if at, exists := slices.BinarySearch(folders, its); m != nil && !exists {
@@ -106,19 +88,19 @@ func (r Registry) newIndex(published *journal, m *Metadata) (data, oldData []byt
 			row, exists = summary(m, row, published), true
 		case folder == its || !exists:
 			if row, exists, err = r.summarize(folder, row, published); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		}
 		if !exists {
 			continue
 		}
 		if err := list.Add(row.encode()); errors.Is(err, yaml11.ErrTooLarge) {
-			return nil, nil, r.full(r.indexPath(), maxIndex)
+			return nil, r.full(r.indexPath(), maxIndex)
 		} else if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return list.Bytes(), oldData, nil
+	return &indexPlan{list.Bytes(), oldData}, nil
 }
 
 // folders returns the sorted names of the directories of all packages.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
 )
@@ -40,7 +41,7 @@ func (w *walk) checkInstalled() error {
 
 // isInstalled reports whether the chosen version of the package is already installed.
 func (w *walk) isInstalled(p Package) bool {
-	return slices.ContainsFunc(w.request.Installed, func(i Installed) bool { return i.Name == p.Name && i.Version == p.Version })
+	return slices.ContainsFunc(w.request.Installed, func(i lockfile.Entry) bool { return i.Name == p.Name && i.Version == p.Version })
 }
 
 // groups returns the packages to install for each spec. Dependencies precede their dependents. In a cycle, groups

@@ -8,8 +8,10 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
 )
 
@@ -20,22 +22,10 @@ const maxPackages = 1000
 type Source interface {
 	Name() string
 	// Releases returns the versions of a package. It returns an empty list if the registry does not have the package.
-	Releases(name string) ([]Release, error)
+	// Resolve uses only their versions and checksums, and ignores invalid versions.
+	Releases(name string) ([]registry.Release, error)
 	// Dependencies returns the dependencies of a version that Releases has returned.
 	Dependencies(name, version string) ([]manifest.Dependency, error)
-}
-
-// Release is a version of a package in a registry.
-type Release struct {
-	Version  string // the version as the manifest spells it; Resolve ignores invalid versions
-	Checksum string // the checksum of the archive; "" if unknown
-}
-
-// Installed describes an installed package.
-type Installed struct {
-	Name         string
-	Version      string
-	Dependencies []manifest.Dependency
 }
 
 // Package is a package that Resolve has selected.
@@ -71,7 +61,7 @@ type Resolution struct {
 type Request struct {
 	Specs     []pkgname.Spec
 	Sources   []Source // the sources in order of precedence: the first source with a matching version is used
-	Installed []Installed
+	Installed []lockfile.Entry
 	Force     bool // allow that versions are replaced on which installed packages depend
 }
 
@@ -134,7 +124,6 @@ func (w want) String() string {
 type walk struct {
 	request Request
 	chosen  map[string]*choice
-	order   []string // the names of the packages in the order in which they were selected
 	// released contains the names of the packages whose installed version need not be kept.
 	released map[string]bool
 }
@@ -211,7 +200,6 @@ func (w *walk) decide(next want) ([]want, error) {
 		}
 	}
 	w.chosen[next.name] = &choice{found, next}
-	w.order = append(w.order, next.name)
 	var more []want
 	for _, d := range found.Dependencies {
 		more = append(more, want{d.Name, d.Constraint, found.Name + "@" + found.Version, next.spec})

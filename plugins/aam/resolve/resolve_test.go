@@ -10,8 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/resolve"
 )
 
@@ -20,11 +22,11 @@ type source struct{ name, lines string }
 
 func (s source) Name() string { return s.name }
 
-func (s source) Releases(name string) ([]resolve.Release, error) {
-	var releases []resolve.Release
+func (s source) Releases(name string) ([]registry.Release, error) {
+	var releases []registry.Release
 	for line := range strings.Lines(s.lines) {
 		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == name {
-			releases = append(releases, resolve.Release{Version: fields[1], Checksum: "sum of " + fields[1]})
+			releases = append(releases, registry.Release{Version: fields[1], Checksum: "sum of " + fields[1]})
 		}
 	}
 	if name == "unreadable" {
@@ -128,7 +130,7 @@ func TestResolve(t *testing.T) {
 			}
 			for line := range strings.Lines(test.installed) {
 				fields := strings.Fields(line)
-				request.Installed = append(request.Installed, resolve.Installed{Name: fields[0], Version: fields[1], Dependencies: dependencies(fields[2:])})
+				request.Installed = append(request.Installed, lockfile.Entry{Name: fields[0], Version: fields[1], Dependencies: dependencies(fields[2:])})
 			}
 			result, err := resolve.Resolve(request)
 			if want, ok := strings.CutPrefix(test.want, "conflict: "); ok {
@@ -205,8 +207,8 @@ type endless struct{}
 
 func (endless) Name() string { return "endless" }
 
-func (endless) Releases(string) ([]resolve.Release, error) {
-	return []resolve.Release{{Version: "1.0.0"}}, nil
+func (endless) Releases(string) ([]registry.Release, error) {
+	return []registry.Release{{Version: "1.0.0"}}, nil
 }
 
 func (endless) Dependencies(name, _ string) ([]manifest.Dependency, error) {
