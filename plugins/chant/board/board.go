@@ -14,6 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/id"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
+	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
 )
 
 // Git reads the Git repository whose root directory is the root of the project.
@@ -112,9 +113,19 @@ type specFile struct {
 
 // summarized returns all spec files with their summaries, in the order of their paths.
 func summarized(dir store.Dir) iter.Seq2[specFile, error] {
+	return specFiles(dir, summaries, func(file *specFile, value *summary) { file.summary = value })
+}
+
+// specFiles returns all spec files in the order of their paths. The function set takes the value that f has computed
+// for a file.
+func specFiles[T any](dir store.Dir, f *derive.Func[T], set func(file *specFile, value *T)) iter.Seq2[specFile, error] {
 	return func(yield func(specFile, error) bool) {
-		for file, err := range store.Specs(dir, summaries) {
-			if !yield(specFile{File: file.File, summary: file.Value, key: id.KeyOf(file.ID)}, err) {
+		for listed, err := range store.Specs(dir, f) {
+			file := specFile{File: listed.File, key: id.KeyOf(listed.ID)}
+			if listed.Value != nil {
+				set(&file, listed.Value)
+			}
+			if !yield(file, err) {
 				return
 			}
 		}

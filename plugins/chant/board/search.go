@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/fold"
-	"github.com/bulkhead-mcp/bulkhead/plugins/chant/id"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
@@ -18,17 +17,9 @@ func LoadForSearch(dir store.Dir, git Git, lower string) (*Board, error) {
 // searched returns all spec files in the order of their paths, and for each file whether its body contains the text
 // lower.
 func searched(dir store.Dir, lower string) iter.Seq2[specFile, error] {
-	return func(yield func(specFile, error) bool) {
-		for file, err := range store.Specs(dir, searchables) {
-			found := specFile{File: file.File, key: id.KeyOf(file.ID)}
-			if file.Value != nil {
-				found.summary, found.matches = file.Value.summary.detached(), strings.Contains(file.Value.lower, lower)
-			}
-			if !yield(found, err) {
-				return
-			}
-		}
-	}
+	return specFiles(dir, searchables, func(file *specFile, value *searchable) {
+		file.summary, file.matches = value.summary.detached(), strings.Contains(value.lower, lower)
+	})
 }
 
 // Search returns the entries for which keep returns true and whose body, which includes the title, contains the text

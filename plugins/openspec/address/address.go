@@ -7,7 +7,6 @@
 package address
 
 import (
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -189,5 +188,3 @@ func encode(name string) string {
 	}
 	return strings.Join(segments, "/")
 }
-
-var _ fmt.Stringer = Address{}

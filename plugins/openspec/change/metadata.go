@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -109,28 +110,21 @@ func fault(root yamlvalue.Value) string {
 		}
 		return name + ": " + value.Want(kind)
 	}
-	for _, find := range []func() string{
-		func() string { return check("schema", yamlvalue.String) },
-		func() string { return unless(root.Get("schema").Text() != "", "schema: schema is required") },
-		func() string { return check("created", yamlvalue.String) },
-		func() string {
-			created := root.Get("created")
-			return unless(created.Kind() == yamlvalue.Absent || date.MatchString(created.Text()), "created: created must be YYYY-MM-DD format")
-		},
-		func() string { return check("goal", yamlvalue.String) },
-		func() string { return unless(!isEmpty(root.Get("goal")), "goal: "+tooShort) },
-		func() string { return check("affected_areas", yamlvalue.List) },
-		func() string { return areasFault(root.Get("affected_areas").Items()) },
-		func() string { return check("initiative", yamlvalue.Map) },
-		func() string { return initiativeFault(root.Get("initiative")) },
-		func() string { return check(skipSpecs, yamlvalue.Bool) },
-		func() string { return check(retireCapabilities, yamlvalue.Bool) },
-	} {
-		if problem := find(); problem != "" {
-			return problem
-		}
-	}
-	return ""
+	created := root.Get("created")
+	return cmp.Or(
+		check("schema", yamlvalue.String),
+		unless(root.Get("schema").Text() != "", "schema: schema is required"),
+		check("created", yamlvalue.String),
+		unless(created.Kind() == yamlvalue.Absent || date.MatchString(created.Text()), "created: created must be YYYY-MM-DD format"),
+		check("goal", yamlvalue.String),
+		unless(!isEmpty(root.Get("goal")), "goal: "+tooShort),
+		check("affected_areas", yamlvalue.List),
+		areasFault(root.Get("affected_areas").Items()),
+		check("initiative", yamlvalue.Map),
+		initiativeFault(root.Get("initiative")),
+		check(skipSpecs, yamlvalue.Bool),
+		check(retireCapabilities, yamlvalue.Bool),
+	)
 }
 
 const tooShort = "Too small: expected string to have >=1 characters"

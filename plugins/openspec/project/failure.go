@@ -96,16 +96,6 @@ func (f *Failure) Status() FailureStatus {
 	return FailureStatus{"error", f.Code, f.Message, f.Target, f.Fix}
 }
 
-// noRoot returns the failure of a call that finds no project.
-func noRoot() *Failure {
-	return &Failure{
-		Code:    codeNoRoot,
-		Message: store.ErrNoRoot.Error(),
-		Target:  "openspec.root",
-		Fix:     "Call openspec_init to create a root here (openspec init).",
-	}
-}
-
 // AsFailure returns err if err is a *Failure. Otherwise it returns a new failure with the text of err and the given
 // code and key.
 func AsFailure(err error, code, empty string, list bool) *Failure {
@@ -117,9 +107,15 @@ func AsFailure(err error, code, empty string, list bool) *Failure {
 		code = CodeInvalid
 	}
 	if errors.Is(err, store.ErrNoRoot) {
-		failure := noRoot()
-		failure.Empty, failure.EmptyList, failure.NullRoot = empty, list, empty != ""
-		return failure
+		return &Failure{
+			Code:      codeNoRoot,
+			Message:   store.ErrNoRoot.Error(),
+			Target:    "openspec.root",
+			Fix:       "Call openspec_init to create a root here (openspec init).",
+			Empty:     empty,
+			EmptyList: list,
+			NullRoot:  empty != "",
+		}
 	}
 	return &Failure{Code: code, Message: err.Error(), Empty: empty, EmptyList: list}
 }
