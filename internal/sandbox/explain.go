@@ -38,21 +38,14 @@ const (
 	RuleGranted  Rule = "granted"
 )
 
-// Explained is the input of Explain's decisions.
-type Explained struct {
-	Grant config.Grant
-	// Own are absolute paths of the host's files and directories; see Hidden.Own.
-	Own []string
-}
-
-// Explain decides on an absolute path as a Box with the grants of s would. It is for the host process, since it resolves
-// symbolic links by path. It changes nothing.
-func Explain(s Explained, path string) (Verdict, error) {
+// Explain decides on an absolute path as a Box with a grant would; own are absolute paths of the host's files and directories, see
+// Hidden.Own. It is for the host process, since it resolves symbolic links by path. It changes nothing.
+func Explain(grant config.Grant, own []string, path string) (Verdict, error) {
 	real, err := realPath(filepath.Clean(path))
 	if err != nil {
 		return Verdict{}, fmt.Errorf("%s: %w", path, usage.Cause(err))
 	}
-	mounts, err := realMounts(s.Grant.FS)
+	mounts, err := realMounts(grant.FS)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -60,7 +53,7 @@ func Explain(s Explained, path string) (Verdict, error) {
 	for _, m := range mounts {
 		paths = append(paths, m.real)
 	}
-	h, err := newHidden(paths, Hidden{Patterns: s.Grant.Deny, Own: realPaths(s.Own)})
+	h, err := newHidden(paths, Hidden{Patterns: grant.Deny, Own: realPaths(own)})
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -79,7 +72,7 @@ func Explain(s Explained, path string) (Verdict, error) {
 	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(tree) && !vfs.InGit(platform.TreePath(filepath.Clean(path))) && !in.inGit && !vfs.InGitDirectory(real)
 	switch {
 	case !v.Read:
-		v.Rule, v.Own, v.Pattern = h.reason(tree, in.real, s.Grant.Deny)
+		v.Rule, v.Own, v.Pattern = h.reason(tree, in.real, grant.Deny)
 	case v.Write:
 		v.Rule = RuleGranted
 	case in.Access == manifest.ReadWrite:

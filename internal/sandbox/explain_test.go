@@ -55,7 +55,7 @@ func TestExplainAgreesWithFileTree(t *testing.T) {
 		"$W":                        {rule: RuleAbove},
 		"/":                         {rule: RuleAbove},
 	} {
-		v, err := Explain(Explained{Grant: c.Grant, Own: c.Own}, w.path(path))
+		v, err := Explain(c.Grant, c.Own, w.path(path))
 		if err != nil {
 			t.Errorf("Explain of %s: got the error %v", path, err)
 			continue
@@ -107,7 +107,7 @@ func TestExplainAgreesOnAliases(t *testing.T) {
 			if strings.Contains(at, "home/.codex/..") {
 				continue // the tree resolves ".." to the parent of the resolved directory
 			}
-			v, err := Explain(Explained{Grant: grant}, w.path(at))
+			v, err := Explain(grant, nil, w.path(at))
 			if err != nil || v.Rule != want {
 				t.Errorf("%s: %s, %v, want %s", at, v.Rule, err, want)
 			}
@@ -139,7 +139,7 @@ func TestExplainDecidesOnStateInOtherGrants(t *testing.T) {
 		"$W/states": RuleAbove, "$W/states/p": RuleGranted, "$W/states/p/sub": RuleGranted, "$W/states/p/sub/f": RuleGranted,
 		"$W/tostate/f": RuleGranted, "$W/states/p/../q": RuleOwn, "$W/states/q/f": RuleOwn, "$W/work": RuleReadOnly,
 	} {
-		v, err := Explain(Explained{Grant: grant, Own: []string{w.path("$W/states")}}, w.path(path))
+		v, err := Explain(grant, []string{w.path("$W/states")}, w.path(path))
 		if err != nil || v.Rule != want {
 			t.Errorf("%s: %s, %v; want %s", path, v.Rule, err, want)
 		}
@@ -150,7 +150,7 @@ func TestExplainChangesNothing(t *testing.T) {
 	w := newWorld(t)
 	grant := w.grant("rw $W/work/none")
 	grant.FS[0].State = true
-	v, err := Explain(Explained{Grant: grant}, w.path("$W/work/none/f"))
+	v, err := Explain(grant, nil, w.path("$W/work/none/f"))
 	if err != nil || !v.Write || v.Mount == nil || v.Mount.Path != grant.FS[0].Path {
 		t.Errorf("Explain of a path in an absent directory returned %+v, %v; want it writable", v, err)
 	}

@@ -160,7 +160,7 @@ func Paths(o discovery.Options, v *catalog.Catalog, about review.Subject, asked 
 	if why := refusedGrantReason(about); why != "" {
 		return []review.Answer{{Asked: path, Access: "read", Why: why}, {Asked: path, Access: "write", Why: why}}, nil
 	}
-	verdict, err := sandbox.Explain(sandbox.Explained{Grant: about.Grant, Own: v.HostFiles}, path)
+	verdict, err := sandbox.Explain(about.Grant, v.HostFiles, path)
 	if err != nil {
 		return nil, usage.Errorf("%w", err)
 	}

@@ -188,12 +188,11 @@ func TestCommitBranchNeedsWriteAccess(t *testing.T) {
 		code   string
 		why    string
 	}{
-		{"reading is not enough", []git.Grant{{Repo: r.Dir, Access: "r"}}, abi.HostDenied, `access = "rw"`},
-		{"an empty access is not enough", []git.Grant{{Repo: r.Dir}}, abi.HostDenied, `access = "rw"`},
+		{"reading is not enough", []git.Grant{{Repo: r.Dir}}, abi.HostDenied, `access = "rw"`},
 		{"no grant", nil, abi.HostDenied, "granted no repository"},
-		{"another directory granted", []git.Grant{{Repo: all + "/other", Access: "rw"}}, abi.HostDenied, "outside"},
-		{"a directory in it granted to write", []git.Grant{{Repo: r.Dir, Access: "r"}, {Repo: r.Dir + "/dir", Access: "rw"}}, abi.HostDenied, `access = "rw"`},
-		{"one of two grants", []git.Grant{{Repo: all, Access: "r"}, {Repo: r.Dir, Access: "rw"}}, "", ""},
+		{"another directory granted", []git.Grant{{Repo: all + "/other", Write: true}}, abi.HostDenied, "outside"},
+		{"a directory in it granted to write", []git.Grant{{Repo: r.Dir}, {Repo: r.Dir + "/dir", Write: true}}, abi.HostDenied, `access = "rw"`},
+		{"one of two grants", []git.Grant{{Repo: all}, {Repo: r.Dir, Write: true}}, "", ""},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
@@ -247,7 +246,7 @@ func TestCommitIdentity(t *testing.T) {
 			r := gittest.Sample(t, t.TempDir())
 			gittest.Write(t, r.Dot+"/config", c.config)
 			before := gittest.Snapshot(t, r.Dir)
-			ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: r.Dir, Access: "rw"}}, User: gittest.User(git.User{Identity: c.user})})
+			ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: r.Dir, Write: true}}, User: gittest.User(git.User{Identity: c.user})})
 			done, err := ops.CommitBranch(t.Context(), gittest.NewCommit(r, gittest.Text("a", "a")))
 			if c.want == "" {
 				var host *abi.HostError

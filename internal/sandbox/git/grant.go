@@ -12,11 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-const (
-	maxRepoPath = 4 << 10 // most bytes of the path in a request
-
-	accessWrite = "rw" // value of Grant.Access for grants in which branches may be created
-)
+const maxRepoPath = 4 << 10 // most bytes of the path in a request
 
 // Grant is a granted directory that is a repository, or contains repositories.
 type Grant struct {
@@ -24,8 +20,8 @@ type Grant struct {
 	Repo string
 	// Alias is a path with symbolic links by which modules may name the directory too; empty if there is none.
 	Alias string
-	// Access is "r" for reading, or "rw", which also permits CommitBranch.
-	Access string
+	// Write permits CommitBranch.
+	Write bool
 	// Dir is the handle of the directory, which on Linux may have been opened with O_PATH. If Dir is nil, the directory does not exist. Dir
 	// must stay open while the operations are used.
 	Dir *os.File
@@ -97,7 +93,7 @@ func (o *Ops) grantFor(at string, write bool) (best *Grant, named string, err er
 		for _, granted := range g.names() {
 			switch {
 			case !contain.Within(granted, path.Clean(at)):
-			case write && g.Access != accessWrite:
+			case write && !g.Write:
 				readOnly = true
 			case best == nil || len(granted) < len(named):
 				best, named = g, granted

@@ -61,7 +61,7 @@ func TestGrantByAlias(t *testing.T) {
 	r := gittest.Sample(t, filepath.Join(all, "real", "repo"))
 	gittest.Git(t, r.Dir, "worktree", "add", "-q", "../linked", "feature/x") // the .git file of the worktree contains the resolved path
 	gittest.Symlink(t, "real", filepath.Join(all, "alias"))
-	ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: filepath.Join(all, "real"), Alias: filepath.Join(all, "alias"), Access: "r"}}})
+	ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: filepath.Join(all, "real"), Alias: filepath.Join(all, "alias")}}})
 	for _, name := range []string{"real", "alias"} {
 		for _, repo := range []string{"repo", "linked"} {
 			dir := filepath.Join(all, name, repo)

@@ -84,11 +84,7 @@ func newBox(setup wire.Setup, derive deriveFunc, log hclog.Logger) (*sandbox.Box
 		c.Mounts = append(c.Mounts, mount(i, m))
 	}
 	for _, r := range setup.Repos {
-		access := string(manifest.Read)
-		if r.Write {
-			access = string(manifest.ReadWrite)
-		}
-		c.Repos = append(c.Repos, git.Grant{Repo: r.Path, Alias: r.Alias, Access: access, Dir: file(r.File, r.Path)})
+		c.Repos = append(c.Repos, git.Grant{Repo: r.Path, Alias: r.Alias, Write: r.Write, Dir: file(r.File, r.Path)})
 	}
 	return sandbox.New(c)
 }

@@ -320,7 +320,7 @@ func BenchmarkStatus(b *testing.B) {
 	gittest.Git(b, dir, "commit", "--quiet", "--message=all")
 	time.Sleep(10 * time.Millisecond)
 	gittest.Git(b, dir, "update-index", "--refresh", "--really-refresh")
-	ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: dir, Access: "r"}}})
+	ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: dir}}})
 	var native time.Duration
 	for b.Loop() {
 		got, err := ops.Status(b.Context(), abi.GitStatusQuery{Repo: dir})

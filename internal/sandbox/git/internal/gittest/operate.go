@@ -22,14 +22,14 @@ var Someone = git.Identity{Name: "Some One", Email: "one@example.com"}
 func Granted(dirs ...string) *git.Ops {
 	var c git.Config
 	for _, dir := range dirs {
-		c.Grants = append(c.Grants, git.Grant{Repo: dir, Access: "r"})
+		c.Grants = append(c.Grants, git.Grant{Repo: dir})
 	}
 	return NewOps(c)
 }
 
 // Writer returns operations with write access to dir, and with a clock that stands still.
 func Writer(dir string) *git.Ops {
-	return NewOps(git.Config{Grants: []git.Grant{{Repo: dir, Access: "rw"}}, User: User(git.User{Identity: Someone}),
+	return NewOps(git.Config{Grants: []git.Grant{{Repo: dir, Write: true}}, User: User(git.User{Identity: Someone}),
 		Now: func() time.Time { return time.Unix(1700000000, 5).In(time.FixedZone("", 3600)) }})
 }
 

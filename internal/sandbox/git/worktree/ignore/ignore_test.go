@@ -99,7 +99,7 @@ func TestIgnored(t *testing.T) {
 }
 
 func ignoring(dir, user string) *git.Ops {
-	return gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: dir, Access: "r"}}, User: gittest.User(git.User{Excludes: []byte(user)})})
+	return gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: dir}}, User: gittest.User(git.User{Excludes: []byte(user)})})
 }
 
 // probes are the paths for which the tests compare Ignored with git.
