@@ -58,7 +58,7 @@ func (l *Listing) CheckArtifacts() error {
 		}
 	}
 	for _, artifact := range l.Manifest.Artifacts {
-		if !there[clean(artifact.Path)] {
+		if !there[path.Clean(artifact.Path)] {
 			return fault.New(fault.ManifestInvalid, "artifact path '%.200s' is not in the archive", artifact.Path)
 		}
 	}

@@ -14,21 +14,6 @@ import (
 // maxName is the maximum length of a path element in bytes. Most file systems have this limit.
 const maxName = 255
 
-// clean returns the shortest path that is equivalent to name. It does not resolve "..", which cleanMember refuses.
-func clean(name string) string {
-	parts := strings.Split(name, "/")
-	kept := parts[:0]
-	for _, part := range parts {
-		if part != "" && part != "." {
-			kept = append(kept, part)
-		}
-	}
-	if len(kept) == 0 {
-		return "."
-	}
-	return strings.Join(kept, "/")
-}
-
 // cleanMember returns the clean path of a tar member. It returns an error if the path is not safe to extract.
 func cleanMember(name string, limits Limits) (string, error) {
 	switch {
@@ -54,7 +39,7 @@ func cleanMember(name string, limits Limits) (string, error) {
 			return "", fmt.Errorf("member %.100q: a path element has %d bytes, at most %d are allowed", name, len(part), maxName)
 		}
 	}
-	cleaned := clean(name)
+	cleaned := path.Clean(name)
 	if depth := strings.Count(cleaned, "/") + 1; depth > limits.Depth {
 		return "", fmt.Errorf("member %.100q is nested %d directories deep, at most %d are allowed", name, depth, limits.Depth)
 	}

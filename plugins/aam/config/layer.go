@@ -21,7 +21,6 @@ type Layer struct {
 	Empty bool // the file exists, but has no value
 	Found bool // the file exists
 	doc   *yaml11.Document
-	raw   []byte
 }
 
 // Path returns the path of the configuration file in folder, which is a home or project directory.
@@ -53,7 +52,7 @@ func readLayer(path string, read func(path string) ([]byte, error)) (Layer, erro
 }
 
 func parseLayer(path string, data []byte) (Layer, error) {
-	layer := Layer{Path: path, Found: true, raw: data}
+	layer := Layer{Path: path, Found: true}
 	doc, err := yaml11.Parse(data, maxFile)
 	if err != nil {
 		return layer, err
