@@ -14,10 +14,10 @@ const LockFile = "agentpack.lock.json"
 // maxLock is the maximum size of a lockfile, in bytes.
 const maxLock = 32 << 20
 
-// Lock holds the locked sources of git modules. The zero Lock holds none.
+// Lock is the content of a lockfile. The zero Lock has no locked sources.
 type Lock struct {
-	git map[string]LockedGit
-	sum *string
+	Git    map[string]LockedGit // the locked sources of git modules; the key is the id of the module
+	SHA256 *string              // the SHA-256 of the lockfile in hexadecimal; nil if there is no valid lockfile
 }
 
 // LockedGit is the locked source of one git module.
@@ -52,20 +52,11 @@ func ParseLock(text []byte) Lock {
 		return Lock{}
 	}
 	sum := digest.Hex(text)
-	lock := Lock{git: map[string]LockedGit{}, sum: &sum}
+	lock := Lock{Git: map[string]LockedGit{}, SHA256: &sum}
 	for _, module := range file.Modules {
 		if module.Resolved.Git != nil {
-			lock.git[module.ID] = *module.Resolved.Git
+			lock.Git[module.ID] = *module.Resolved.Git
 		}
 	}
 	return lock
 }
-
-// Git returns the locked source of the module with the given id, and whether the module is locked.
-func (l Lock) Git(id string) (LockedGit, bool) {
-	git, ok := l.git[id]
-	return git, ok
-}
-
-// SHA256 returns the SHA-256 of the lockfile in hexadecimal; nil if there is no valid lockfile.
-func (l Lock) SHA256() *string { return l.sum }

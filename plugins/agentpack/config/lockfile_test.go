@@ -15,17 +15,17 @@ const locked = `{"version":1,"modules":[
 
 func TestParseLock(t *testing.T) {
 	lock := config.ParseLock([]byte(locked))
-	got, ok := lock.Git("b")
+	got, ok := lock.Git["b"]
 	want := config.LockedGit{URL: "https://git.example/b.git", Commit: "0123456789012345678901234567890123456789", Subdir: "s"}
 	if !ok || got != want {
 		t.Errorf("got %+v", got)
 	}
 	for _, id := range []string{"a", "c"} {
-		if _, ok := lock.Git(id); ok {
+		if _, ok := lock.Git[id]; ok {
 			t.Errorf("the module %s is locked, want it not locked", id)
 		}
 	}
-	if sum := lock.SHA256(); sum == nil || *sum != digest.Hex([]byte(locked)) {
+	if sum := lock.SHA256; sum == nil || *sum != digest.Hex([]byte(locked)) {
 		t.Errorf("the SHA-256 of the lockfile: got %v", sum)
 	}
 }
@@ -36,7 +36,7 @@ func TestParseLockIgnoresInvalidFiles(t *testing.T) {
 		"modules in another form": `{"version":1,"modules":[{"id":5}]}`, "nothing": "",
 	} {
 		lock := config.ParseLock([]byte(text))
-		if _, ok := lock.Git("b"); ok || lock.SHA256() != nil {
+		if _, ok := lock.Git["b"]; ok || lock.SHA256 != nil {
 			t.Errorf("%s: got %+v", name, lock)
 		}
 	}
@@ -44,13 +44,13 @@ func TestParseLockIgnoresInvalidFiles(t *testing.T) {
 
 func TestLoadLock(t *testing.T) {
 	repo := t.TempDir()
-	if config.LoadLock(repo).SHA256() != nil {
+	if config.LoadLock(repo).SHA256 != nil {
 		t.Error("LoadLock returned a lock although there is no lockfile")
 	}
 	if err := os.WriteFile(filepath.Join(repo, config.LockFile), []byte(locked), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := config.LoadLock(repo).Git("b"); !ok {
+	if _, ok := config.LoadLock(repo).Git["b"]; !ok {
 		t.Error("LoadLock did not read the lockfile")
 	}
 }

@@ -93,7 +93,7 @@ func openOverlay(layers Layers, id string, scope Layer, dir string) (*overlay, e
 	default:
 		return overlay, nil
 	}
-	return nil, overlay.newFault("", fault.Details{
+	return nil, overlay.newFault(fault.ConfigInvalid, "", fault.Details{
 		"override_files": overlay.files.Paths(), "patch_files": overlay.patches.Paths(),
 		"hint": "an overlay contains either files or patches; patches are below .agentpack/patches",
 	}, "%s", problem)
@@ -121,7 +121,7 @@ func (o *overlay) apply(composed *Composed) error {
 		target := strings.TrimSuffix(file, ".patch")
 		base, ok := composed.Files[target]
 		if !ok {
-			return o.newFault(file, fault.Details{"relpath": target, "hint": "name the patch after an existing file of the module, with the suffix .patch"},
+			return o.newFault(fault.ConfigInvalid, file, fault.Details{"relpath": target, "hint": "name the patch after an existing file of the module, with the suffix .patch"},
 				"%s: the module has no file %s", file, target)
 		}
 		patched, err := diff.Apply(target, base, o.patches[file])
@@ -146,25 +146,20 @@ func (o *overlay) patchTargets() []string {
 func (o *overlay) patchFault(file, target string, err error) error {
 	var failed *diff.ApplyError
 	if !errors.As(err, &failed) {
-		return o.newFault(file, fault.Details{"relpath": target, "hint": "replace the patch by a unified diff of exactly this file"}, "%s: %w", file, err)
+		return o.newFault(fault.ConfigInvalid, file, fault.Details{"relpath": target, "hint": "replace the patch by a unified diff of exactly this file"}, "%s: %w", file, err)
 	}
-	return fault.New(fault.OverlayPatchApplyFailed, fault.Details{
-		"module_id": o.module, "scope": string(o.scope), "overlay_dir": o.dir, "overlay_dir_posix": filepath.ToSlash(o.dir),
-		"patch_file": o.patchFile(file), "relpath": target, "stderr": failed.Stderr,
+	return o.newFault(fault.OverlayPatchApplyFailed, file, fault.Details{
+		"relpath": target, "stderr": failed.Stderr,
 		"hint": "the file has changed since the patch was made: replace the patch, or use an overlay of the kind dir",
-	}, "overlay (%s) of module %s: the patch %s does not apply to %s: %w", o.scope, o.module, file, target, err)
-}
-
-func (o *overlay) patchFile(file string) string {
-	return filepath.Join(o.dir, metadataDir, "patches", filepath.FromSlash(file))
+	}, "the patch %s does not apply to %s: %w", file, target, err)
 }
 
 // newFault returns a fault about the overlay. If file is not "", the fault is about the patch in that file.
-func (o *overlay) newFault(file string, details fault.Details, format string, arguments ...any) error {
+func (o *overlay) newFault(code fault.Code, file string, details fault.Details, format string, arguments ...any) error {
 	details["module_id"], details["scope"] = o.module, string(o.scope)
 	details["overlay_dir"], details["overlay_dir_posix"] = o.dir, filepath.ToSlash(o.dir)
 	if file != "" {
-		details["patch_file"] = o.patchFile(file)
+		details["patch_file"] = filepath.Join(o.dir, metadataDir, "patches", filepath.FromSlash(file))
 	}
-	return fault.New(fault.ConfigInvalid, details, "overlay (%s) of module %s: %w", o.scope, o.module, fmt.Errorf(format, arguments...))
+	return fault.New(code, details, "overlay (%s) of module %s: %w", o.scope, o.module, fmt.Errorf(format, arguments...))
 }

@@ -99,7 +99,7 @@ func (s *Sources) locate(module config.Module) (root, dir string, err error) {
 		return filepath.Clean(root), filepath.Clean(root), nil
 	}
 	wanted, locked := *module.Git, (*config.LockedGit)(nil)
-	if at, ok := s.Lock.Git(module.ID); ok {
+	if at, ok := s.Lock.Git[module.ID]; ok {
 		locked, wanted.Subdir = &at, at.Subdir
 	}
 	checkout, err := s.Checkouts.Checkout(module.ID, wanted, locked)

@@ -10,7 +10,7 @@ type parsed struct {
 }
 
 var manifests = derive.New(func(text []byte) parsed {
-	manifest, err := parseManifest(text, func(string) error { return nil })
+	manifest, err := ParseManifest(text, "")
 	if err != nil {
 		return parsed{}
 	}

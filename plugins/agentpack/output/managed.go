@@ -68,17 +68,9 @@ func findManifest(root Root) (manifest *Manifest, path string, warnings []string
 	return manifest, path, warnings
 }
 
-// ParseManifest decodes the text of a manifest. It returns an error if the manifest does not name the given target.
+// ParseManifest decodes the text of a manifest. It returns an error if the manifest does not name the given target; the
+// target "" accepts any name.
 func ParseManifest(text []byte, target string) (*Manifest, error) {
-	return parseManifest(text, func(tool string) error {
-		if tool != target {
-			return fmt.Errorf("it is the manifest of the target %.40q, not of %s", tool, target)
-		}
-		return nil
-	})
-}
-
-func parseManifest(text []byte, checkTool func(string) error) (*Manifest, error) {
 	var manifest Manifest
 	if err := json.Unmarshal(text, &manifest); err != nil {
 		return nil, err
@@ -86,8 +78,8 @@ func parseManifest(text []byte, checkTool func(string) error) (*Manifest, error)
 	if manifest.SchemaVersion != SchemaVersion {
 		return nil, fmt.Errorf("unsupported schema_version %d; only %d is supported", manifest.SchemaVersion, SchemaVersion)
 	}
-	if err := checkTool(manifest.Tool); err != nil {
-		return nil, err
+	if target != "" && manifest.Tool != target {
+		return nil, fmt.Errorf("it is the manifest of the target %.40q, not of %s", manifest.Tool, target)
 	}
 	return &manifest, requireMembers(text)
 }

@@ -201,7 +201,7 @@ func deployApply(c *call) (any, error) {
 		return nil, err
 	}
 	id, err := c.deployer().Apply(deploy.Request{
-		State: result.State, Plan: computed.Plan, LockSHA256: result.Lock.SHA256(), Extra: []transaction.Change{used},
+		State: result.State, Plan: computed.Plan, LockSHA256: result.Lock.SHA256, Extra: []transaction.Change{used},
 	})
 	if err != nil {
 		return nil, changedFault(err)
