@@ -35,7 +35,7 @@ func TestHeader(t *testing.T) {
 	for line, want := range map[string]int{
 		"# a": 1, "###### a": 6, "####### a": 0, "#a": 0, " # a": 0, "#": 0, "# ": 0, "#\ta": 1, "#\u00a0a": 1, "##  a  ": 2, "#  ": 1, "# a\u2028": 0, "# \u2028": 0, "#\u2028a": 1,
 	} {
-		if level, _, _ := markdown.Header(line); level != want {
+		if level, _, _ := markdown.Parse(line).Header(0); level != want {
 			t.Errorf("%q: level %d, want %d", line, level, want)
 		}
 	}

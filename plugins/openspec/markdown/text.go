@@ -61,22 +61,15 @@ func (t *Text) Slice(from, to int) *Text {
 func (t *Text) String() string { return strings.Join(t.Lines, "\n") }
 
 // Header returns the level and the trimmed title of the line at index i if that line is a header. A header consists of
-// one to six # characters without indentation, white space, and a title. A line in a fence is not a header.
+// one to six # characters without indentation, white space, and a title. A line in a fence is not a header. If the title
+// consists only of white space, Header returns "" as the title. A line whose title contains U+2028 or U+2029 is not a
+// header.
 func (t *Text) Header(i int) (level int, title string, ok bool) {
-	if t.fenced[i] {
-		return 0, "", false
-	}
-	return Header(t.Lines[i])
-}
-
-// Header returns the same result as Text.Header for a line outside of fences. If the title consists only of white
-// space, Header returns "" as the title. A line whose title contains U+2028 or U+2029 is not a header.
-func Header(line string) (level int, title string, ok bool) {
-	level = Level(line)
+	level = t.Level(i)
 	if level == 0 {
 		return 0, "", false
 	}
-	rest := line[level:]
+	rest := t.Lines[i][level:]
 	_, first := utf8.DecodeRuneInString(rest)
 	if title = Trim(rest); title != "" {
 		rest = TrimLeft(rest)
@@ -93,19 +86,11 @@ func Header(line string) (level int, title string, ok bool) {
 // Level returns the level of the line at index i if the line begins like a header, with or without a title. It returns
 // 0 for any other line and for a line in a fence. A line with a level ends the section above it.
 func (t *Text) Level(i int) int {
-	if t.fenced[i] {
-		return 0
-	}
-	return Level(t.Lines[i])
-}
-
-// Level returns the same result as Text.Level for a line outside of fences.
-func Level(line string) int {
-	level := 0
+	line, level := t.Lines[i], 0
 	for level < len(line) && line[level] == '#' {
 		level++
 	}
-	if level == 0 || level > 6 || level == len(line) {
+	if t.fenced[i] || level == 0 || level > 6 || level == len(line) {
 		return 0
 	}
 	if next, _ := utf8.DecodeRuneInString(line[level:]); !IsSpace(next) {

@@ -53,7 +53,7 @@ func Blocks(text *markdown.Text) (preamble *markdown.Text, blocks []Block) {
 			}
 			end(i)
 			start, current = i, name
-		} else if markdown.Level(line) == sectionLevel {
+		} else if text.Level(i) == sectionLevel {
 			end(i)
 		}
 	}

@@ -1,10 +1,6 @@
 package requirement
 
-import (
-	"slices"
-
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
-)
+import "github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 
 // scenarioLevel is the level of the header of a scenario.
 const scenarioLevel = 4
@@ -29,11 +25,6 @@ func (b Block) Scenarios() []Scenario {
 		all = append(all, Scenario{Name: scenarioName(title), Filled: markdown.Trim(body.String()) != ""})
 	}
 	return all
-}
-
-// AnyFilled reports whether at least one of the scenarios has content.
-func AnyFilled(all []Scenario) bool {
-	return slices.ContainsFunc(all, func(one Scenario) bool { return one.Filled })
 }
 
 func scenarioName(title string) string {

@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
@@ -61,7 +62,7 @@ func (l *list) blocks(section string, blocks []requirement.Block) {
 		case !requirement.HasKeyword(statement):
 			l.add(Warning, 0, "%s", noKeyword(subject, "should", block.Name))
 		}
-		if scenarios := block.Scenarios(); !requirement.AnyFilled(scenarios) {
+		if scenarios := block.Scenarios(); !slices.ContainsFunc(scenarios, func(one requirement.Scenario) bool { return one.Filled }) {
 			help := ""
 			if len(scenarios) > 0 {
 				help = bareScenario
