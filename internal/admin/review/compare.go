@@ -53,6 +53,21 @@ func (c *comparison) add(key string, more bool, format string, args ...any) {
 	c.changes = append(c.changes, Change{Key: key, Words: fmt.Sprintf(format, args...), More: more})
 }
 
+// list adds a Change for each name that only one of the lists has; more is that of the added ones. verb is what the plugin does with what
+// text makes of a name.
+func (c *comparison) list(key, verb string, more bool, old, new []string, text func(name string) string) {
+	for _, name := range new {
+		if !slices.Contains(old, name) {
+			c.add(key, more, "%s %s", verb, text(name))
+		}
+	}
+	for _, name := range old {
+		if !slices.Contains(new, name) {
+			c.add(key, false, "no longer %s %s", verb, text(name))
+		}
+	}
+}
+
 // text adds a Change if the strings old and new differ.
 func (c *comparison) text(key, what, old, new string, more bool) {
 	if old == new {
@@ -161,14 +176,9 @@ func (c *comparison) claim(key, what string, old, new manifest.Claim) {
 	case old.Any:
 		c.add(key, false, "no longer offers any %s", strings.TrimSuffix(what, " below"))
 	}
-	for _, name := range new.Names {
-		if !old.Any && !slices.Contains(old.Names, name) {
-			c.add(key, true, "offers %s %s", what, name)
-		}
+	was := old.Names
+	if old.Any {
+		was = slices.Concat(was, new.Names) // it offered them already
 	}
-	for _, name := range old.Names {
-		if !slices.Contains(new.Names, name) {
-			c.add(key, false, "no longer offers %s %s", what, name)
-		}
-	}
+	c.list(key, "offers", true, was, new.Names, func(name string) string { return what + " " + name })
 }

@@ -14,24 +14,12 @@ import (
 // names reports names that were added or removed. A name that the new manifest lists is reported even if the old manifest requests any
 // name ("*"): a listed name can be granted without the admin naming it.
 func (c *comparison) names(key, what string, old, new []string) {
-	for _, name := range new {
-		switch {
-		case slices.Contains(old, name):
-		case name == manifest.Any:
-			c.add(key, true, "asks for any %s that you name", strings.TrimPrefix(what, "the "))
-		default:
-			c.add(key, true, "asks for %s %s", what, name)
+	c.list(key, "asks for", true, old, new, func(name string) string {
+		if name == manifest.Any {
+			return "any " + strings.TrimPrefix(what, "the ") + " that you name"
 		}
-	}
-	for _, name := range old {
-		switch {
-		case slices.Contains(new, name):
-		case name == manifest.Any:
-			c.add(key, false, "no longer asks for any %s that you name", strings.TrimPrefix(what, "the "))
-		default:
-			c.add(key, false, "no longer asks for %s %s", what, name)
-		}
-	}
+		return what + " " + name
+	})
 }
 
 // normalizeOrigins returns the origins in normalized form, in which they can be compared.
@@ -50,7 +38,7 @@ func (c *comparison) directories() {
 	const key = "capabilities.fs"
 	old, new := mergeDirectories(c.old.Capabilities.FS), mergeDirectories(c.new.Capabilities.FS)
 	for _, f := range new {
-		was, found := findDirectory(old, f.Path)
+		was, found := find(old, f.Path, directoryPath)
 		switch {
 		case !found:
 			c.add(key, !coversDirectory(old, f), "asks to %s%s", accessWords(f.Access), f.Path)
@@ -66,7 +54,7 @@ func (c *comparison) directories() {
 		}
 	}
 	for _, f := range old {
-		if _, found := findDirectory(new, f.Path); !found {
+		if _, found := find(new, f.Path, directoryPath); !found {
 			c.add(key, false, "no longer asks to %s%s", accessWords(f.Access), f.Path)
 		}
 	}
@@ -92,13 +80,17 @@ func mergeDirectories(list []manifest.FS) []manifest.FS {
 
 func samePath(a, b string) bool { return a == b || inside(a, b) && inside(b, a) }
 
-func findDirectory(list []manifest.FS, path string) (manifest.FS, bool) {
-	i := slices.IndexFunc(list, func(f manifest.FS) bool { return samePath(f.Path, path) })
-	if i < 0 {
-		return manifest.FS{}, false
+// find returns the request for the same directory or repository.
+func find[T any](list []T, path string, pathOf func(T) string) (request T, found bool) {
+	if i := slices.IndexFunc(list, func(r T) bool { return samePath(pathOf(r), path) }); i >= 0 {
+		return list[i], true
 	}
-	return list[i], true
+	return request, false
 }
+
+func directoryPath(f manifest.FS) string { return f.Path }
+
+func repositoryPath(g manifest.Git) string { return g.Repo }
 
 // coversDirectory reports whether a request in old includes the request f.
 func coversDirectory(old []manifest.FS, f manifest.FS) bool {
@@ -120,7 +112,7 @@ func (c *comparison) repositories() {
 	old, new := mergeRepositories(c.old.Capabilities.Git), mergeRepositories(c.new.Capabilities.Git)
 	for _, g := range new {
 		where := repositoryName(g.Repo)
-		was, found := findRepository(old, g.Repo)
+		was, found := find(old, g.Repo, repositoryPath)
 		covered := slices.ContainsFunc(old, func(o manifest.Git) bool { return covers(o.Access, g.Access) && coversRepository(o.Repo, g.Repo) })
 		switch {
 		case !found && g.Access == manifest.ReadWrite:
@@ -144,7 +136,7 @@ func (c *comparison) repositories() {
 		}
 	}
 	for _, g := range old {
-		if _, found := findRepository(new, g.Repo); !found {
+		if _, found := find(new, g.Repo, repositoryPath); !found {
 			c.add(key, false, "no longer asks for %s", repositoryName(g.Repo))
 		}
 	}
@@ -186,14 +178,6 @@ func remoteName(remote string) string {
 		return "any remote that you name"
 	}
 	return remote
-}
-
-func findRepository(list []manifest.Git, repo string) (manifest.Git, bool) {
-	i := slices.IndexFunc(list, func(g manifest.Git) bool { return samePath(g.Repo, repo) })
-	if i < 0 {
-		return manifest.Git{}, false
-	}
-	return list[i], true
 }
 
 // coversRepository reports whether a request for the repository requested includes repo. A request for any repository does not include

@@ -2,7 +2,6 @@ package review
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
@@ -11,17 +10,7 @@ import (
 // requirements compares the [[requires]] tables, which state without what the plugin cannot work. A requirement does not request
 // access. It only decides when tools are offered, and what `bulkhead init` shows to the user and then creates.
 func (c *comparison) requirements() {
-	old, new := requirementTexts(c.old), requirementTexts(c.new)
-	for _, text := range new {
-		if !slices.Contains(old, text) {
-			c.add("requires", false, "requires %s", text)
-		}
-	}
-	for _, text := range old {
-		if !slices.Contains(new, text) {
-			c.add("requires", false, "no longer requires %s", text)
-		}
-	}
+	c.list("requires", "requires", false, requirementTexts(c.old), requirementTexts(c.new), strings.Clone)
 }
 
 func requirementTexts(m *manifest.Manifest) []string {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonvalue"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -24,53 +25,34 @@ func parseSchema(raw json.RawMessage) (*schemaNode, error) {
 	if err := rawjson.Bound(raw, tomlfile.MaxSize, maxDepth); err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	v, err := parseValue(d)
-	if err != nil {
-		return nil, err
+	if !rawjson.Valid(raw) {
+		return nil, errors.New("is not JSON")
 	}
-	n, ok := v.(*schemaNode)
+	n, ok := parseValue(raw).(*schemaNode)
 	if !ok {
 		return nil, errors.New("is not an object")
 	}
 	return n, nil
 }
 
-func parseValue(d *json.Decoder) (any, error) {
-	token, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch token {
-	case json.Delim('{'):
+// parseValue parses valid JSON.
+func parseValue(raw json.RawMessage) any {
+	switch rawjson.Kind(raw) {
+	case '{':
 		n := &schemaNode{values: map[string]any{}}
-		for d.More() {
-			key, err := d.Token()
-			if err != nil {
-				return nil, err
-			}
-			value, err := parseValue(d)
-			if err != nil {
-				return nil, err
-			}
-			n.set(key.(string), value) // a token in this place is a string
+		for key, value := range rawjson.Members(raw) {
+			n.set(key, parseValue(value))
 		}
-		_, err := d.Token()
-		return n, err
-	case json.Delim('['):
+		return n
+	case '[':
 		list := []any{}
-		for d.More() {
-			value, err := parseValue(d)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, value)
+		for _, item := range rawjson.Elements(raw) {
+			list = append(list, parseValue(item))
 		}
-		_, err := d.Token()
-		return list, err
+		return list
 	}
-	return token, nil
+	v, _ := jsonvalue.Decode(raw)
+	return v
 }
 
 func (n *schemaNode) set(key string, value any) {
