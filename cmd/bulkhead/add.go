@@ -86,9 +86,7 @@ func (a *addCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer)
 	if err != nil {
 		return err
 	}
-	if !a.asJSON {
-		printProposal(stdout, p)
-	}
+	printProposal(textOf(stdout, a.asJSON), p)
 	if asks {
 		what := "Add " + p.Plugin.Name + " to"
 		if a.plugin.Repin {

@@ -152,9 +152,8 @@ func (a *clientCommand) run(c *cobra.Command, ids []string) error {
 			pending++
 		}
 	}
-	if !a.asJSON {
-		a.printChanges(stdout, changes)
-	}
+	text := textOf(stdout, a.asJSON)
+	a.printChanges(text, changes)
 	for _, err := range failed {
 		report(err)
 	}
@@ -164,9 +163,9 @@ func (a *clientCommand) run(c *cobra.Command, ids []string) error {
 		}
 	}
 	if !a.dryRun {
-		failed = append(failed, a.apply(c.Context(), stdout, changes)...)
-	} else if !a.asJSON && pending > 0 {
-		fmt.Fprintln(stdout, "\nNothing was changed.")
+		failed = append(failed, a.apply(c.Context(), text, changes)...)
+	} else if pending > 0 {
+		fmt.Fprintln(text, "\nNothing was changed.")
 	}
 	if a.asJSON {
 		texts := []string{}
@@ -228,7 +227,7 @@ func (a *clientCommand) complete(ids []string) (client.System, []*client.Client,
 }
 
 // apply makes the changes, and prints what the user has to do next. It continues after an error, since the files are independent.
-func (a *clientCommand) apply(ctx context.Context, stdout io.Writer, changes []*client.Change) []error {
+func (a *clientCommand) apply(ctx context.Context, text io.Writer, changes []*client.Change) []error {
 	var failed []error
 	for _, change := range changes {
 		if change.Action == client.ActionNone {
@@ -239,14 +238,11 @@ func (a *clientCommand) apply(ctx context.Context, stdout io.Writer, changes []*
 			report(err)
 			continue
 		}
-		if a.asJSON {
-			continue
-		}
-		fmt.Fprintf(stdout, "\n"+done[change.Action]+"\n", change.Name, change.Title)
+		fmt.Fprintf(text, "\n"+done[change.Action]+"\n", change.Name, change.Title)
 		if change.Backup != "" {
-			fmt.Fprintf(stdout, "  backup  %s\n", oneLine(change.Backup))
+			fmt.Fprintf(text, "  backup  %s\n", oneLine(change.Backup))
 		}
-		fmt.Fprintf(stdout, "  next    %s\n", change.Next)
+		fmt.Fprintf(text, "  next    %s\n", change.Next)
 	}
 	return failed
 }

@@ -115,9 +115,8 @@ func (i *initCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer
 	if err != nil {
 		return err
 	}
-	if !i.asJSON {
-		printSetup(stdout, setup)
-	}
+	text := textOf(stdout, i.asJSON)
+	printSetup(text, setup)
 	if asks && setup.Changes() {
 		if err := confirm(ctx, stdin, "Prepare "+oneLine(setup.Project)); err != nil {
 			return err
@@ -192,18 +191,15 @@ func askNames(ctx context.Context, stdin io.Reader, names []string) ([]string, e
 
 // apply makes the changes, then the calls, and prints both. It reports created files even after an error.
 func (i *initCommand) apply(ctx context.Context, stdout io.Writer, r *initialized) error {
+	text := textOf(stdout, i.asJSON)
 	created, failed := r.Write()
 	r.Created, r.Written = append(r.Created, created...), failed == nil
-	if !i.asJSON {
-		for _, path := range created {
-			fmt.Fprintf(stdout, "created  %s\n", inProject(r.Project, path))
-		}
+	for _, path := range created {
+		fmt.Fprintf(text, "created  %s\n", inProject(r.Project, path))
 	}
 	if failed == nil {
-		if !i.asJSON {
-			printConfigTrust(stdout, i.host, r.Trust)
-		}
-		failed = i.callAll(ctx, stdout, r)
+		printConfigTrust(text, i.host, r.Trust)
+		failed = i.callAll(ctx, text, r)
 	}
 	if failed == nil {
 		r.Next, failed = i.next(r.Setup)
@@ -220,22 +216,18 @@ func (i *initCommand) apply(ctx context.Context, stdout io.Writer, r *initialize
 		return failed
 	}
 	if slices.ContainsFunc(r.Calls, func(c firstCall) bool { return !c.OK }) {
-		if !i.asJSON {
-			fmt.Fprintln(stdout, "\nThe config is in force. Correct what the failed calls report, then run bulkhead init again: it changes nothing that exists.")
-		}
+		fmt.Fprintln(text, "\nThe config is in force. Correct what the failed calls report, then run bulkhead init again: it changes nothing that exists.")
 		return exitStatus(exitNo)
 	}
-	if !i.asJSON {
-		fmt.Fprintf(stdout, "\nNext: have a client start the server, in this project:\n\n")
-		for _, line := range r.Next {
-			fmt.Fprintf(stdout, "  %s\n", line)
-		}
+	fmt.Fprintf(text, "\nNext: have a client start the server, in this project:\n\n")
+	for _, line := range r.Next {
+		fmt.Fprintf(text, "  %s\n", line)
 	}
 	return nil
 }
 
 // callAll makes the first call of each plugin.
-func (i *initCommand) callAll(ctx context.Context, stdout io.Writer, r *initialized) error {
+func (i *initCommand) callAll(ctx context.Context, text io.Writer, r *initialized) error {
 	o := options{Options: i.host, logLevel: "error"}
 	o.Project = r.Project
 	if o.ConfigFile == "" {
@@ -249,13 +241,12 @@ func (i *initCommand) callAll(ctx context.Context, stdout io.Writer, r *initiali
 		c := i.call(ctx, h, p)
 		r.Calls = append(r.Calls, c)
 		switch {
-		case i.asJSON:
 		case c.OK && c.Tool == "":
-			fmt.Fprintf(stdout, "ok       %s: %s\n", c.Plugin, c.Text)
+			fmt.Fprintf(text, "ok       %s: %s\n", c.Plugin, c.Text)
 		case c.OK:
-			fmt.Fprintf(stdout, "ok       %s: %s answers\n", c.Plugin, c.Tool)
+			fmt.Fprintf(text, "ok       %s: %s answers\n", c.Plugin, c.Tool)
 		default:
-			fmt.Fprintf(stdout, "failed   %s: %s\n", c.Plugin, excerpt(c.Text))
+			fmt.Fprintf(text, "failed   %s: %s\n", c.Plugin, excerpt(c.Text))
 		}
 	}
 	return closeHost(ctx, h, os.Stderr)

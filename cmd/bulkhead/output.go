@@ -31,6 +31,14 @@ func printPage(to io.Writer, write func(w page)) error {
 	return w.Flush()
 }
 
+// textOf returns where a command prints text: nowhere if it prints JSON on stdout.
+func textOf(stdout io.Writer, asJSON bool) io.Writer {
+	if asJSON {
+		return io.Discard
+	}
+	return stdout
+}
+
 // printResult prints the result of a command: as JSON, or the text that write writes.
 func printResult(c *cobra.Command, asJSON bool, result any, write func(w page)) error {
 	if asJSON {

@@ -78,10 +78,8 @@ func (t *trustCommand) run(ctx context.Context, stdin io.Reader, stdout io.Write
 		return err
 	}
 	asks := !t.yes && !t.asJSON
-	if !t.asJSON {
-		if err := printPage(stdout, func(w page) { printTrust(w, p) }); err != nil {
-			return err
-		}
+	if err := printPage(textOf(stdout, t.asJSON), func(w page) { printTrust(w, p) }); err != nil {
+		return err
 	}
 	if asks && p.State == install.Trusted {
 		fmt.Fprintf(stdout, "\n%s is already trusted.\n", oneLine(p.Path))
