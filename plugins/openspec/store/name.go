@@ -2,8 +2,8 @@ package store
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -80,15 +80,7 @@ func checkSegment(label, name string) error {
 	return nil
 }
 
+var dateForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}-`)
+
 // HasDate reports whether name begins with a date and a hyphen.
-func HasDate(name string) bool {
-	if len(name) <= len(time.DateOnly) {
-		return false
-	}
-	for i, form := range []byte("0000-00-00-") {
-		if digit := '0' <= name[i] && name[i] <= '9'; (form == '0') != digit || form == '-' && name[i] != '-' {
-			return false
-		}
-	}
-	return true
-}
+func HasDate(name string) bool { return dateForm.MatchString(name) }

@@ -43,7 +43,8 @@ func (s *Schema) cycle() []string {
 // BuildOrder returns the artifacts in topological order: each artifact comes after the artifacts that it requires.
 // Otherwise the order is that of the file.
 func (s *Schema) BuildOrder() []*Artifact {
-	waits := make([]int, len(s.Artifacts)) // the number of required artifacts that are not in the order yet, for each artifact
+	// The number of required artifacts that are not in the order yet, for each artifact; -1 for an artifact in the order.
+	waits := make([]int, len(s.Artifacts))
 	unlocks := map[string][]int{}
 	for i, a := range s.Artifacts {
 		waits[i] = len(a.Requires)
@@ -52,19 +53,12 @@ func (s *Schema) BuildOrder() []*Artifact {
 		}
 	}
 	order := make([]*Artifact, 0, len(s.Artifacts))
-	taken := make([]bool, len(s.Artifacts))
 	for range s.Artifacts {
-		next := -1
-		for i := range s.Artifacts {
-			if !taken[i] && waits[i] == 0 {
-				next = i
-				break
-			}
-		}
+		next := slices.Index(waits, 0)
 		if next < 0 {
 			break // the schema has a cycle, which Parse refuses
 		}
-		taken[next] = true
+		waits[next] = -1
 		order = append(order, &s.Artifacts[next])
 		for _, i := range unlocks[s.Artifacts[next].ID] {
 			waits[i]--

@@ -51,19 +51,16 @@ func Parse(source string) (Value, error) {
 	if err != nil {
 		return Value{}, fmt.Errorf("%w: %w", ErrSyntax, err)
 	}
-	if err := uniqueKeys(root); err != nil {
-		return Value{}, fmt.Errorf("%w: %w", ErrSyntax, err)
-	}
 	if root == nil {
 		root = &frontmatter.Node{}
+	}
+	if err := uniqueKeys(root); err != nil {
+		return Value{}, fmt.Errorf("%w: %w", ErrSyntax, err)
 	}
 	return Value{root}, nil
 }
 
 func uniqueKeys(n *frontmatter.Node) error {
-	if n == nil {
-		return nil
-	}
 	if n.Kind == frontmatter.Mapping {
 		if err := n.CheckKeys(); err != nil {
 			return err
