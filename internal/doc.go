@@ -1,5 +1,5 @@
 // Package internal has the parts of Bulkhead that other modules cannot import, in seven districts. Each has a doc.go that names its
-// packages: go doc ./internal/DISTRICT. A package imports only its own district and those above it in this list;
+// packages: go doc ./internal/DISTRICT. A package imports only its own district and lower ones, which come first in this list;
 // tests/imports_test.go checks this, and the few rules inside of districts.
 //
 //   - base: files, locks, terminals, and what differs between systems; knows nothing of MCP or of plugins
@@ -10,8 +10,9 @@
 //   - authoring: making plugins: build, new, dev, test, conform, record and replay
 //   - admin: administering an installation: add, trust, verify, doctor, configuring clients, the demo
 //
-// Between runtime and authoring is package host, the library for programs that embed Bulkhead. On top is cmd/bulkhead, which has a
-// file for each command. Packages of plugins are below sdk, and plugins below plugins; neither imports anything from here.
+// Between runtime and authoring is package host, the library for programs that embed Bulkhead: Open, Serve, Call, Reload, Watch. On
+// top is cmd/bulkhead, which has a file for each command. Packages of plugins are below sdk, and plugins below plugins; neither
+// imports anything from here.
 //
 // To read the path of a call, begin with docs/architecture.md. What is promised about security, and the test of each promise, is in
 // docs/security.md.

@@ -2,6 +2,16 @@
 
 // Package tests has the end-to-end tests, which drive the built program as users and clients do, and checks of
 // repository-wide rules. The first test that needs them builds the program and the plugins.
+//
+//   - rules of the repository: imports, inits, api, docs, vocabulary, security, portable_schemas
+//   - pages whose commands and output are run: readme, readme_output, help, guide, admin_page
+//   - commands: cli (the scripts in testdata), admin, calls, commands, mistakes, init(s), dev, scenarios, demo, release
+//   - protocol and clients: contract, answer, ask, http, invalid_lines, shutdown, client(s), gosdk, mcpgo, sdk_clients, real_clients, inspector
+//   - the host under way: worker, live, broken_plugins, own_state, offers, first_calls, user, extism
+//   - plugins on real data: aam, agentpack, deploy, chant_files, mcpkg, git, all_plugins, fixtures
+//
+// Directories: hostile attacks the host, conformance runs the official suites, languages and programs the SDKs and wrapped programs of
+// other languages, clients other client libraries; bench has ratios against native servers.
 package tests
 
 import (

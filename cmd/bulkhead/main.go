@@ -1,8 +1,13 @@
 // Command bulkhead serves tools that run as sandboxed WebAssembly modules to MCP clients.
 //
-// Each command is a file of this directory. It maps flags to a call of package host, or of one in internal/admin or internal/authoring, and
-// prints the result. Standard output is for results, and for the protocol while serving; logs and progress go to
-// standard error.
+// Each command is a file of this directory, named for it (plugin_new.go is `bulkhead plugin new`). It maps flags to a call of package host,
+// or of one in internal/admin or internal/authoring, and prints the result. Standard output is for results, and for the protocol while
+// serving; logs and progress go to standard error.
+//
+// What commands share is in files of their own: options.go (flags, and the host that they open), arguments.go and form.go (the arguments of
+// a tool), complete.go (shell completion), output.go and style.go (results, JSON, colours), question.go, ask.go and stdin_*.go (questions
+// to the user), notifications.go (progress of a call), review.go, setup.go and inforce.go (what a plugin may access, and what is created
+// and in force), recording.go (scenarios), signals_*.go and dump_unix.go (ending, and a dump of goroutines).
 package main
 
 import (

@@ -10,5 +10,6 @@
 //   - demo: builds the plugins of a checkout and shows them working
 //   - admintest: the temporary installation of the tests of this district
 //
-// Start with install.Propose and Proposal.Write, which are `bulkhead add`: the consent of the user is between the two.
+// Start with install.Propose and Proposal.Write, which are `bulkhead add`: the consent of the user is between the two. What is written
+// is the config, by edits of config and tomlfile that preserve comments, and its trust record.
 package admin

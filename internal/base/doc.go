@@ -1,6 +1,6 @@
-// Package base is the lowest district: helpers for files, processes, terminals and text that would be of use to any program. A package
-// here must not know MCP, plugins, grants or WebAssembly; one that needs them belongs to a higher district. Of this repository
-// it imports only this district and sdk/{atomicfile,filesystem,contain,rawjson,abi}.
+// Package base is the lowest district: helpers for files, processes, terminals and text that would be of use to any program. A
+// package here must not know MCP, plugins, grants or WebAssembly (helpers for tests excepted); one that needs them belongs to a
+// higher district. Of this repository it imports only this district and sdk/{atomicfile,filesystem,contain,rawjson,abi}.
 //
 // Files that people write:
 //   - tomlfile: reads and edits TOML, with a line for each problem; comments are preserved
@@ -8,7 +8,7 @@
 //   - textedit: lines by offset and replaced ranges, for edits of both
 //   - jsonvalue: decodes JSON without loss, and compares values for tests of plugins
 //   - userfile: reads a file to edit, and replaces it atomically if it is unchanged
-//   - watch: reports changes of files
+//   - watch: reports changes of files, once they have settled
 //
 // Text and results for people:
 //   - visible: replaces invisible code points in untrusted text
@@ -26,7 +26,8 @@
 //   - ntfile: files below an open directory on Windows
 //
 // For tests only:
-//   - testcache: builds programs, modules and plugins of tests once for all packages
+//   - testcache: builds programs, modules and plugins of tests once for all packages; authoring/wasmtest assembles modules without
+//     a compiler
 //   - testenv: tiers of tests, helpers for files, recorded data, temporary directories in memory
 //
 // To see how the packages are written, start with userfile; most are as small.

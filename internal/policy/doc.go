@@ -4,12 +4,15 @@
 //
 // In the order in which they depend on each other:
 //   - manifest: plugin.toml: what a plugin offers, and which capabilities it requests
-//   - config: bulkhead.toml and its includes, the organisation's ceiling, limits, credentials; Decide intersects request and policy
+//   - config: bulkhead.toml and its includes, the organisation's ceiling, limits; Decide intersects request and policy, and Places
+//     replaces the variables of paths, such as ${project}
 //   - trust: records of what the user has agreed to, by path and digest
 //   - ready: what a plugin requires beyond a grant, such as an initialized directory of the project
-//   - discovery: finds the config or the plugins directory, the ceiling, the project, the state and cache directories
-//   - catalog: what clients see: names of tools, conflicts, filters, merged and paginated lists, instructions
+//   - discovery: finds the config or the plugins directory, the ceiling, the directories that ${project} and ${home} stand for, the state
+//     and cache directories; reads credentials
+//   - catalog: what clients see: names of tools (two of one name are withheld, never renamed), filters, merged and paginated lists,
+//     instructions
 //
-// Start with discovery.Find and catalog.New: host.Open calls them in this order. A grant is decided by config.Decide, and narrowed
+// Start with discovery.FindOrExplain and catalog.New: host.Open calls them in this order. A grant is decided by config.Decide, and narrowed
 // to the ceiling by Ceiling.Narrow; both are pure functions. Deny patterns, limits and credentials each have a file in config.
 package policy

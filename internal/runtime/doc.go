@@ -1,12 +1,13 @@
 // Package runtime is the district that executes calls. It takes decisions from policy and never makes any; it must not know how a
-// client is connected, nor which plugins exist.
+// client is connected, and names no plugin.
 //
 // In the host process:
 //   - dispatch: the gateway's Backend: queue and slots of a plugin, specs of workers, operations that need a connection, audit records
-//   - worker: starts, watches, drains and replaces worker processes; memory budget and fairness over all plugins
-//   - grant: resolves granted paths into directory handles
+//   - worker: starts, watches, drains and replaces worker processes, and retries calls whose worker ended; memory budget and fairness over
+//     all plugins
+//   - grant: opens granted paths, whose variables are replaced already, as directory handles; follows symbolic links
 //   - audit: writes and reads the audit log, rotation, calls that must not run unrecorded
-//   - engine/code: the cache of compiled modules, and the compiler process
+//   - engine/code: the cache of compiled modules, the compiler process, and the locks by which hosts compile a module once
 //   - engine/modinfo: what a file tells about itself, for `bulkhead inspect`
 //
 // In the compiler process:
@@ -20,7 +21,7 @@
 //
 // In the worker process:
 //   - worker/child: its main function: confines itself, loads the module, validates each response
-//   - engine: instances, time and memory limits, snapshots, cancellation, the ABI
+//   - engine: instances, time and memory limits, fuel for work of the host, snapshots, cancellation, the ABI
 //   - extism: the ABI of plugins that were written for hyper-mcp
 //   - dirtypages: which pages a call has written, so that restoring is cheap
 //

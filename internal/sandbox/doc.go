@@ -8,9 +8,9 @@
 //
 // # The district
 //
-// sandbox is also the district of what a module can reach. Only this package knows grants; those below it get directory handles and
-// functions, and must know neither plugins nor MCP. Nothing here decides a grant, and what the worker process runs opens no
-// path and no connection by itself.
+// sandbox is also the district of what a module can reach. Only this package knows config and manifest; those below it get
+// directory handles, functions and plain lists of what is granted, and must know neither plugins nor MCP. Nothing here decides a
+// grant, and what the worker process runs opens no path and no connection by itself.
 //
 //   - vfs: the one file tree of a module: WASI calls, symbolic links, mounts, what must not be replaced
 //   - beneath: opens and changes files below a directory handle, by names that cannot leave it
@@ -22,7 +22,7 @@
 //   - git/worktree/ignore: which paths git ignores
 //   - git/remote: git's HTTP protocol
 //   - git/gitconfig: a repository's configuration
-//   - fetch: http/fetch, requests to granted origins, credentials, redirects; in the host process
+//   - fetch: http/fetch, requests to granted origins, credentials, redirects, bounds of requests and responses; in the host process
 //   - dial: connects to public addresses only; in the host process
 //
 // Operations of a module arrive in operate.go; a file's way is FS of the Box, vfs, beneath.
