@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -222,11 +221,17 @@ func (p *Plan) stage(c *journal.Change, path string, t *target) error {
 	if err := p.backUp(c, path); err != nil {
 		return err
 	}
-	n, err := p.count(path, 0)
-	if err != nil || n < 0 && !p.hidden(path) {
+	exists, count := false, 0
+	err := files.Walk(p.Files, path, func(_ string, isDir bool) error {
+		if exists = true; !isDir {
+			count++
+		}
+		return nil
+	})
+	if err = filesystem.IgnoreAbsent(err); err != nil || !exists && !p.hidden(path) {
 		return err
 	}
-	p.removed += max(n, 0)
+	p.removed += count
 	return c.Remove(path)
 }
 
@@ -239,33 +244,3 @@ func (p *Plan) hidden(path string) bool {
 // Removed returns the number of files that the plan removes. A file does not count if the plan removes only a section
 // of it.
 func (p *Plan) Removed() int { return p.removed }
-
-// maxDepth is the maximum depth of nested directories.
-const maxDepth = 100
-
-// count returns the number of files at and below path; -1 if path does not exist.
-func (p *Plan) count(path string, depth int) (int, error) {
-	info, err := p.Files.Lstat(path)
-	if filesystem.IsAbsent(err) {
-		return -1, nil
-	}
-	if err != nil || !info.IsDir() {
-		return 1, err
-	}
-	if depth == maxDepth {
-		return 0, fmt.Errorf("%s: directories are nested more than %d levels deep", path, maxDepth)
-	}
-	entries, err := p.Files.ReadDir(path)
-	if err != nil {
-		return 0, err
-	}
-	total := 0
-	for _, entry := range entries {
-		n, err := p.count(filepath.Join(path, entry.Name()), depth+1)
-		if err != nil {
-			return 0, err
-		}
-		total += max(n, 0)
-	}
-	return total, nil
-}

@@ -8,43 +8,54 @@ import (
 	"path/filepath"
 )
 
-// The maximum depth and the maximum number of entries of a tree that is copied or removed. Symbolic links can make a
-// tree cyclic.
+// The maximum depth of a tree that is visited or copied, and the maximum number of entries of a tree that is copied.
+// Symbolic links, which only a copy follows, can make a tree cyclic.
 const (
 	maxDepth  = 100
 	maxCopied = 20_000
 )
 
-// RemoveAll removes the file or directory at path recursively. It does not follow symbolic links. If path does not
-// exist, it returns nil.
-func RemoveAll(s System, path string) error { return removeAll(s, path, 0) }
-
-func removeAll(s System, path string, depth int) error {
+// Walk calls visit for the file or directory at path and, before that, for everything below a directory. It does not
+// follow symbolic links.
+func Walk(s System, path string, visit func(path string, isDir bool) error) error {
 	info, err := s.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
-	if info.IsDir() {
-		if depth == maxDepth {
-			return fmt.Errorf("%s: directories are nested more than %d levels deep", path, maxDepth)
-		}
-		entries, err := s.ReadDir(path)
-		if err != nil {
-			return err
-		}
-		for _, entry := range entries {
-			if err := removeAll(s, filepath.Join(path, entry.Name()), depth+1); err != nil {
-				return err
-			}
-		}
+	return walk(s, path, info.IsDir(), 0, visit)
+}
+
+func walk(s System, path string, isDir bool, depth int, visit func(path string, isDir bool) error) error {
+	if !isDir {
+		return visit(path, false)
 	}
-	if err := s.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if depth == maxDepth {
+		return fmt.Errorf("%s: directories are nested more than %d levels deep", path, maxDepth)
+	}
+	entries, err := s.ReadDir(path)
+	if err != nil {
 		return err
 	}
-	return nil
+	for _, entry := range entries {
+		if err := walk(s, filepath.Join(path, entry.Name()), entry.IsDir(), depth+1, visit); err != nil {
+			return err
+		}
+	}
+	return visit(path, true)
+}
+
+// RemoveAll removes the file or directory at path recursively. It does not follow symbolic links. If path does not
+// exist, it returns nil.
+func RemoveAll(s System, path string) error {
+	if _, err := s.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return Walk(s, path, func(path string, _ bool) error {
+		if err := s.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
 }
 
 // CopyFile copies a regular file to the path "to", which must not exist. The copy has the permission bits of the file.

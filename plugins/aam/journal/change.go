@@ -92,7 +92,12 @@ func (c *Change) Tree(path string, fill func(staged string) error) error {
 		return err
 	}
 	c.changes = append(c.changes, transaction.Change{Root: root.Dir, Path: real, From: staged})
-	return c.syncDirs(staged)
+	return files.Walk(c.journal.Files, staged, func(path string, isDir bool) error {
+		if !isDir {
+			return nil
+		}
+		return c.journal.Files.SyncDir(path)
+	})
 }
 
 // File replaces the content of the file at path, and keeps the permission bits of the file. The argument "was" is the
@@ -177,24 +182,6 @@ func (c *Change) checkParents(root Root, path string) error {
 		}
 	}
 	return nil
-}
-
-// syncDirs syncs a staged directory and all directories below it.
-func (c *Change) syncDirs(dir string) error {
-	info, err := c.journal.Files.Lstat(dir)
-	if err != nil || !info.IsDir() {
-		return err
-	}
-	entries, err := c.journal.Files.ReadDir(dir)
-	for _, entry := range entries {
-		if err == nil && entry.IsDir() {
-			err = c.syncDirs(filepath.Join(dir, entry.Name()))
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return c.journal.Files.SyncDir(dir)
 }
 
 // Abort discards the transaction.
