@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -201,11 +202,7 @@ func (s *source) compareTools(has abi.Description) tomlfile.Problems {
 	if s.m.Module.Kind == manifest.KindExtism { // the user removes the tables of unwanted tools, and cannot change the module
 		return ps
 	}
-	var unlisted []string
-	for name := range handled {
-		unlisted = append(unlisted, name)
-	}
-	slices.Sort(unlisted)
+	unlisted := slices.Sorted(maps.Keys(handled))
 	for i, name := range unlisted {
 		p := tomlfile.Problem{File: s.file, Key: "tools", What: fmt.Sprintf("the module has a handler for %s, and no [[tools]] table names it", tomlfile.Quote(name)),
 			Remedy: "add the table, or remove the handler"}

@@ -1,12 +1,13 @@
 package build
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
@@ -95,27 +96,25 @@ func (s *source) openModule() (*os.File, error) {
 // openProblem converts an error of openModule into a problem.
 func (s *source) openProblem(err error) tomlfile.Problem {
 	at := filepath.Join(s.dir, s.m.Module.File)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && len(s.m.Build.Command) > 0:
-		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at),
-			fmt.Sprintf("build it with `bulkhead plugin build %s`; if you did, check where build.command writes it", s.dir))
-	case errors.Is(err, fs.ErrNotExist) && s.hasBuild() && s.m.Module.SHA256 != "":
-		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), s.m.MissingModule().Remedy)
-	case errors.Is(err, fs.ErrNotExist) && s.hasBuild():
-		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), fmt.Sprintf("build it with `bulkhead plugin build %s`", s.dir))
-	case errors.Is(err, fs.ErrNotExist):
-		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), "put the module there, or write how to build it in [build]")
+	if !errors.Is(err, fs.ErrNotExist) {
+		return s.problem("module", "file", fmt.Sprintf("the module at %s cannot be read: %v", at, usage.Cause(err)), "")
 	}
-	return s.problem("module", "file", fmt.Sprintf("the module at %s cannot be read: %v", at, usage.Cause(err)), "")
+	remedy := fmt.Sprintf("build it with `bulkhead plugin build %s`", s.dir)
+	switch {
+	case len(s.m.Build.Command) > 0:
+		remedy += "; if you did, check where build.command writes it"
+	case !s.hasBuild():
+		remedy = "put the module there, or write how to build it in [build]"
+	case s.m.Module.SHA256 != "":
+		remedy = s.m.MissingModule().Remedy
+	}
+	return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), remedy)
 }
 
 // sortByLine sorts ps by file and line.
 func sortByLine(ps tomlfile.Problems) tomlfile.Problems {
-	sort.SliceStable(ps, func(i, j int) bool {
-		if ps[i].File != ps[j].File {
-			return ps[i].File < ps[j].File
-		}
-		return ps[i].Line < ps[j].Line
+	slices.SortStableFunc(ps, func(a, b tomlfile.Problem) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	return ps
 }

@@ -69,13 +69,8 @@ type Difference struct {
 	Now    Outcome   `json:"now"`
 }
 
-// Outcome is how a call ended.
-type Outcome struct {
-	Outcome audit.Outcome `json:"outcome"`
-	Code    string        `json:"code,omitempty"`
-	Denied  []string      `json:"denied,omitempty"` // the operations that the plugin was denied, without their targets
-	Size    int64         `json:"bytes_out"`
-}
+// Outcome is how a call ended. Its denied operations have no targets.
+type Outcome scratch.Outcome
 
 // String describes an outcome for a report.
 func (o Outcome) String() string {
@@ -239,12 +234,10 @@ func recorded(e audit.Entry) Outcome {
 }
 
 func outcome(s scratch.Outcome) Outcome {
-	o := Outcome{Outcome: s.Outcome, Code: s.Code, Size: s.Size}
-	for _, operation := range s.Denied {
-		op, _, _ := strings.Cut(operation, " ")
-		o.Denied = append(o.Denied, op)
+	for i, operation := range s.Denied {
+		s.Denied[i], _, _ = strings.Cut(operation, " ")
 	}
-	return o.sorted()
+	return Outcome(s).sorted()
 }
 
 func (o Outcome) sorted() Outcome {

@@ -85,10 +85,10 @@ func (s *Session) Logged() string { return s.log.take() }
 
 // Outcome is the outcome of a request in the host's audit log.
 type Outcome struct {
-	Outcome audit.Outcome
-	Code    string
-	Denied  []string // operations that the module was denied, as "op target", sorted and without duplicates
-	Size    int64    // size of the response in bytes
+	Outcome audit.Outcome `json:"outcome"`
+	Code    string        `json:"code,omitempty"`
+	Denied  []string      `json:"denied,omitempty"` // operations that the module was denied, as "op target", sorted and without duplicates
+	Size    int64         `json:"bytes_out"`        // of the response
 }
 
 // Summarize returns the outcome of a request from its audit records.
