@@ -10,9 +10,9 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/apply"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/evolve"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -142,7 +142,7 @@ type repository struct {
 
 func (r *repository) Status(string) ([]string, bool, error) { return r.dirty, !r.none, nil }
 
-func (r *repository) Commit(_, branch, message string, files []abi.GitChange) error {
+func (r *repository) Commit(_, branch, message string, files []evolve.File) error {
 	if r.fails != nil {
 		return r.fails
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -27,7 +26,13 @@ type Git interface {
 	Status(repo string) (paths []string, found bool, err error)
 	// Commit creates a branch with one commit on top of HEAD, and changes nothing else. The error is ErrNoIdentity if
 	// user.name or user.email is not set.
-	Commit(repo, branch, message string, changes []abi.GitChange) error
+	Commit(repo, branch, message string, files []File) error
+}
+
+// File is a file that a commit writes. Path is relative to the repository, with slashes.
+type File struct {
+	Path    string
+	Content []byte
 }
 
 // ErrNoIdentity means that git has no user.name or no user.email, which a commit needs.
@@ -144,7 +149,7 @@ func firstFew(paths []string) string {
 type proposalBuilder struct {
 	layers   module.Layers
 	scope    module.Layer
-	files    []abi.GitChange
+	files    []File
 	modules  []string
 	warnings []string
 }
@@ -181,8 +186,8 @@ func (p *proposalBuilder) add(candidate Candidate) error {
 	if err != nil {
 		return err
 	}
-	file := abi.GitChange{Path: filepath.ToSlash(relative), Content: candidate.content}
-	if at := slices.IndexFunc(p.files, func(f abi.GitChange) bool { return f.Path == file.Path }); at >= 0 {
+	file := File{Path: filepath.ToSlash(relative), Content: candidate.content}
+	if at := slices.IndexFunc(p.files, func(f File) bool { return f.Path == file.Path }); at >= 0 {
 		if !bytes.Equal(p.files[at].Content, file.Content) {
 			p.warnings = append(p.warnings, fmt.Sprintf("evolve: %s is not proposed: its edit of %s differs from the edit in an earlier file", candidate.Path, candidate.ModuleID))
 		}

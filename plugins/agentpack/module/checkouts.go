@@ -11,17 +11,28 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Remote accesses remote git repositories. The tools show the errors of a Remote to users.
 type Remote interface {
 	// ListRemote returns those of the named references that exist, in the order of the repository.
-	ListRemote(url string, names ...string) ([]abi.GitRemoteRef, error)
+	ListRemote(url string, names ...string) ([]RemoteRef, error)
 	// Fetch calls take for each file of a commit, in the order of paths. If take returns an error, Fetch stops and
 	// returns the error.
-	Fetch(url, commit string, take func(abi.GitFetchedFile) error) error
+	Fetch(url, commit string, take func(RemoteFile) error) error
+}
+
+// RemoteRef is a reference of a remote repository. For an annotated tag, Peeled is the hash of the commit that the tag
+// names; otherwise Peeled is "".
+type RemoteRef struct{ Name, Hash, Peeled string }
+
+// RemoteFile is a file or symbolic link of a commit. Path has slashes. The Content of a symbolic link is the target of
+// the link.
+type RemoteFile struct {
+	Path    string
+	Link    bool
+	Content []byte
 }
 
 // CheckoutConfig is the configuration of Checkouts.

@@ -12,7 +12,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 const url = "https://git.example/acme/modules.git"
@@ -24,19 +23,19 @@ var (
 
 // remote is a Remote with one repository. If refs is empty, the remote refuses access to the repository.
 type remote struct {
-	refs  []abi.GitRemoteRef
-	files []abi.GitFetchedFile
+	refs  []module.RemoteRef
+	files []module.RemoteFile
 	asked []string
 }
 
 var errDenied = errors.New("not granted")
 
-func (r *remote) ListRemote(url string, names ...string) ([]abi.GitRemoteRef, error) {
+func (r *remote) ListRemote(url string, names ...string) ([]module.RemoteRef, error) {
 	r.asked = append(r.asked, "list "+strings.Join(names, " "))
 	if r.refs == nil {
 		return nil, errDenied
 	}
-	var found []abi.GitRemoteRef
+	var found []module.RemoteRef
 	for _, ref := range r.refs {
 		for _, name := range names {
 			if ref.Name == name {
@@ -47,7 +46,7 @@ func (r *remote) ListRemote(url string, names ...string) ([]abi.GitRemoteRef, er
 	return found, nil
 }
 
-func (r *remote) Fetch(url, commit string, take func(abi.GitFetchedFile) error) error {
+func (r *remote) Fetch(url, commit string, take func(module.RemoteFile) error) error {
 	r.asked = append(r.asked, "fetch "+commit)
 	if r.refs == nil {
 		return errDenied
@@ -60,12 +59,12 @@ func (r *remote) Fetch(url, commit string, take func(abi.GitFetchedFile) error) 
 	return nil
 }
 
-func file(path, content string) abi.GitFetchedFile {
-	return abi.GitFetchedFile{Path: path, Content: []byte(content)}
+func file(path, content string) module.RemoteFile {
+	return module.RemoteFile{Path: path, Content: []byte(content)}
 }
 
-func link(path, target string) abi.GitFetchedFile {
-	return abi.GitFetchedFile{Path: path, Mode: abi.GitModeLink, Content: []byte(target)}
+func link(path, target string) module.RemoteFile {
+	return module.RemoteFile{Path: path, Link: true, Content: []byte(target)}
 }
 
 func TestCheckoutResolvesReference(t *testing.T) {
@@ -73,24 +72,24 @@ func TestCheckoutResolvesReference(t *testing.T) {
 		name   string
 		ref    string
 		locked *config.LockedGit
-		refs   []abi.GitRemoteRef
+		refs   []module.RemoteRef
 		want   string // the expected commit; "" if an error is expected
 		asked  string
 	}{
-		{"a commit hash is not resolved remotely", strings.ToUpper(strings.Repeat("a", 40)), nil, []abi.GitRemoteRef{}, strings.Repeat("a", 40), ""},
-		{"a branch", "main", nil, []abi.GitRemoteRef{{Name: "refs/heads/main", Hash: one}}, one, "list refs/heads/main refs/tags/main"},
-		{"a lightweight tag", "v1", nil, []abi.GitRemoteRef{{Name: "refs/tags/v1", Hash: two}}, two, "list refs/heads/v1 refs/tags/v1"},
-		{"an annotated tag has precedence over a branch", "v1", nil, []abi.GitRemoteRef{{Name: "refs/heads/v1", Hash: one}, {Name: "refs/tags/v1", Hash: one, Peeled: two}}, two, "list refs/heads/v1 refs/tags/v1"},
-		{"a branch has precedence over a lightweight tag", "v1", nil, []abi.GitRemoteRef{{Name: "refs/heads/v1", Hash: one}, {Name: "refs/tags/v1", Hash: two}}, one, "list refs/heads/v1 refs/tags/v1"},
-		{"none", "main", nil, []abi.GitRemoteRef{}, "", ""},
-		{"a hash that is not a commit hash", "main", nil, []abi.GitRemoteRef{{Name: "refs/heads/main", Hash: "../../x"}}, "", ""},
-		{"the lockfile has precedence", "main", &config.LockedGit{URL: url, Commit: two}, []abi.GitRemoteRef{{Name: "refs/heads/main", Hash: one}}, two, ""},
-		{"a lockfile without a valid commit", "main", &config.LockedGit{URL: url, Commit: "../../x"}, []abi.GitRemoteRef{}, "", ""},
+		{"a commit hash is not resolved remotely", strings.ToUpper(strings.Repeat("a", 40)), nil, []module.RemoteRef{}, strings.Repeat("a", 40), ""},
+		{"a branch", "main", nil, []module.RemoteRef{{Name: "refs/heads/main", Hash: one}}, one, "list refs/heads/main refs/tags/main"},
+		{"a lightweight tag", "v1", nil, []module.RemoteRef{{Name: "refs/tags/v1", Hash: two}}, two, "list refs/heads/v1 refs/tags/v1"},
+		{"an annotated tag has precedence over a branch", "v1", nil, []module.RemoteRef{{Name: "refs/heads/v1", Hash: one}, {Name: "refs/tags/v1", Hash: one, Peeled: two}}, two, "list refs/heads/v1 refs/tags/v1"},
+		{"a branch has precedence over a lightweight tag", "v1", nil, []module.RemoteRef{{Name: "refs/heads/v1", Hash: one}, {Name: "refs/tags/v1", Hash: two}}, one, "list refs/heads/v1 refs/tags/v1"},
+		{"none", "main", nil, []module.RemoteRef{}, "", ""},
+		{"a hash that is not a commit hash", "main", nil, []module.RemoteRef{{Name: "refs/heads/main", Hash: "../../x"}}, "", ""},
+		{"the lockfile has precedence", "main", &config.LockedGit{URL: url, Commit: two}, []module.RemoteRef{{Name: "refs/heads/main", Hash: one}}, two, ""},
+		{"a lockfile without a valid commit", "main", &config.LockedGit{URL: url, Commit: "../../x"}, []module.RemoteRef{}, "", ""},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			cache := t.TempDir()
-			remote := &remote{refs: test.refs, files: []abi.GitFetchedFile{file("a.md", "a")}}
+			remote := &remote{refs: test.refs, files: []module.RemoteFile{file("a.md", "a")}}
 			got, err := module.NewCheckouts(module.CheckoutConfig{Cache: cache, Remote: remote}).Checkout("skill:x", config.Git{URL: url, Ref: test.ref}, test.locked)
 			if test.want == "" {
 				if err == nil {
@@ -114,7 +113,7 @@ func TestCheckoutResolvesReference(t *testing.T) {
 
 func TestCheckoutFetchesOnceAndAtomically(t *testing.T) {
 	cache := t.TempDir()
-	remote := &remote{refs: []abi.GitRemoteRef{{Name: "refs/heads/main", Hash: one}}, files: []abi.GitFetchedFile{
+	remote := &remote{refs: []module.RemoteRef{{Name: "refs/heads/main", Hash: one}}, files: []module.RemoteFile{
 		file("SKILL.md", "s"), file("d/e/f.txt", "f"), link("d/l", "../SKILL.md"),
 	}}
 	var locked []string
@@ -194,25 +193,25 @@ func TestCheckoutWithoutRemoteUsesCache(t *testing.T) {
 func TestCheckoutRefusesHostileRepository(t *testing.T) {
 	cases := []struct {
 		name  string
-		files []abi.GitFetchedFile
+		files []module.RemoteFile
 	}{
-		{"a path outside", []abi.GitFetchedFile{file("../x", "")}},
-		{"an absolute path", []abi.GitFetchedFile{file("/x", "")}},
-		{"a path with dots in it", []abi.GitFetchedFile{file("a/../x", "")}},
-		{"a git directory", []abi.GitFetchedFile{file("d/.GIT/config", "")}},
-		{"an empty path", []abi.GitFetchedFile{file("", "")}},
-		{"a path with a backslash", []abi.GitFetchedFile{file(`a\b`, "")}},
-		{"an absolute symbolic link", []abi.GitFetchedFile{link("l", "/etc")}},
-		{"a symbolic link to the outside", []abi.GitFetchedFile{link("d/l", "../../x")}},
-		{"a symbolic link to the outside through another one", []abi.GitFetchedFile{link("d/l", ".."), link("d/m", "l/../x")}},
-		{"a file below a symbolic link", []abi.GitFetchedFile{link("d", "e"), file("d/f", "")}},
-		{"a file with the path of a symbolic link", []abi.GitFetchedFile{file("f", "kept"), link("l", "f"), file("l", "over")}},
-		{"an empty symbolic link", []abi.GitFetchedFile{link("l", "")}},
+		{"a path outside", []module.RemoteFile{file("../x", "")}},
+		{"an absolute path", []module.RemoteFile{file("/x", "")}},
+		{"a path with dots in it", []module.RemoteFile{file("a/../x", "")}},
+		{"a git directory", []module.RemoteFile{file("d/.GIT/config", "")}},
+		{"an empty path", []module.RemoteFile{file("", "")}},
+		{"a path with a backslash", []module.RemoteFile{file(`a\b`, "")}},
+		{"an absolute symbolic link", []module.RemoteFile{link("l", "/etc")}},
+		{"a symbolic link to the outside", []module.RemoteFile{link("d/l", "../../x")}},
+		{"a symbolic link to the outside through another one", []module.RemoteFile{link("d/l", ".."), link("d/m", "l/../x")}},
+		{"a file below a symbolic link", []module.RemoteFile{link("d", "e"), file("d/f", "")}},
+		{"a file with the path of a symbolic link", []module.RemoteFile{file("f", "kept"), link("l", "f"), file("l", "over")}},
+		{"an empty symbolic link", []module.RemoteFile{link("l", "")}},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			cache := t.TempDir()
-			remote := &remote{refs: []abi.GitRemoteRef{}, files: test.files}
+			remote := &remote{refs: []module.RemoteRef{}, files: test.files}
 			if got, err := module.NewCheckouts(module.CheckoutConfig{Cache: cache, Remote: remote}).Checkout("skill:x", config.Git{URL: url, Ref: one}, nil); err == nil {
 				t.Errorf("got %s", got)
 			}

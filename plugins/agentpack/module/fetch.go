@@ -12,7 +12,6 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -86,7 +85,7 @@ type checkout struct {
 
 // write writes one file of the commit. It returns an error for a path outside the checkout, because the repository is
 // untrusted.
-func (c *checkout) write(file abi.GitFetchedFile) error {
+func (c *checkout) write(file RemoteFile) error {
 	if c.files++; c.files > maxCheckoutFiles {
 		return fmt.Errorf("the repository has more than %d files", maxCheckoutFiles)
 	}
@@ -103,7 +102,7 @@ func (c *checkout) write(file abi.GitFetchedFile) error {
 		}
 		c.made[dir] = true
 	}
-	if file.Mode == abi.GitModeLink {
+	if file.Link {
 		return c.writeLink(file, target)
 	}
 	// With O_EXCL, OpenFile does not follow a symbolic link that an earlier file of the same commit has created.
@@ -134,7 +133,7 @@ func (c *checkout) checkPath(file string) error {
 // writeLink creates a symbolic link whose target is inside the checkout. In the target, ".." may occur only before all
 // other components. After a component that is a symbolic link, ".." could make the resolved path leave the checkout
 // although the lexical path is inside.
-func (c *checkout) writeLink(file abi.GitFetchedFile, at string) error {
+func (c *checkout) writeLink(file RemoteFile, at string) error {
 	target := string(file.Content)
 	if target == "" || path.IsAbs(target) || path.Clean(target) != strings.TrimSuffix(target, "/") || !filepath.IsLocal(path.Join(path.Dir(file.Path), target)) {
 		return fmt.Errorf("the target of the symbolic link %s, %.200[2]q, %[3]w", file.Path, target, errOutsideRepository)

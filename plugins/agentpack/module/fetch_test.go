@@ -3,8 +3,6 @@ package module
 import (
 	"strings"
 	"testing"
-
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 func TestFetchBoundsRepository(t *testing.T) {
@@ -19,7 +17,7 @@ func TestFetchBoundsRepository(t *testing.T) {
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			test.full.dir = t.TempDir()
-			if err := test.full.write(abi.GitFetchedFile{Path: "f", Content: []byte("x")}); err == nil || !strings.Contains(err.Error(), test.want) {
+			if err := test.full.write(RemoteFile{Path: "f", Content: []byte("x")}); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v", err)
 			}
 		})

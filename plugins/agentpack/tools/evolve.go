@@ -7,25 +7,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/evolve"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
-	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
 )
 
-// prepareEvolve prepares a call that writes files unless it is a dry run.
-func (c *call) prepareEvolve() (*plan.Prepared, error) {
+// evolvePropose commits edits of deployed files to a new branch of the config repo.
+func evolvePropose(c *call) (any, error) {
 	if !c.dryRun {
 		if err := c.recover(); err != nil {
 			return nil, err
 		}
 	}
-	return c.prepare()
-}
-
-// evolvePropose commits edits of deployed files to a new branch of the config repo.
-func evolvePropose(c *call) (any, error) {
-	result, err := c.prepareEvolve()
+	result, err := c.prepare()
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +32,12 @@ func evolvePropose(c *call) (any, error) {
 
 // evolveRestore writes deployed files that are missing again.
 func evolveRestore(c *call) (any, error) {
-	result, err := c.prepareEvolve()
+	if !c.dryRun {
+		if err := c.recover(); err != nil {
+			return nil, err
+		}
+	}
+	result, err := c.prepare()
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +46,8 @@ func evolveRestore(c *call) (any, error) {
 	return restored, err
 }
 
-// Status implements evolve.Git. It requires the config repo to be the top level of a repository, because the paths of
-// changes are relative to the top level.
+// Status implements evolve.Git. It requires the config repo to be the top level of a repository, because File.Path is
+// relative to the top level.
 func (repositories) Status(repo string) (paths []string, found bool, err error) {
 	top, err := git.TopLevel(repo)
 	if err != nil || top == "" {
@@ -65,8 +64,12 @@ func (repositories) Status(repo string) (paths []string, found bool, err error) 
 }
 
 // Commit implements evolve.Git.
-func (repositories) Commit(repo, branch, message string, changes []abi.GitChange) error {
-	_, err := git.CommitBranch(abi.GitNewCommit{Repo: repo, Branch: branch, Message: message, Changes: changes})
+func (repositories) Commit(repo, branch, message string, files []evolve.File) error {
+	commit := abi.GitNewCommit{Repo: repo, Branch: branch, Message: message}
+	for _, file := range files {
+		commit.Changes = append(commit.Changes, abi.GitChange{Path: file.Path, Content: file.Content})
+	}
+	_, err := git.CommitBranch(commit)
 	var refused *sdk.HostError
 	switch {
 	case !errors.As(err, &refused):

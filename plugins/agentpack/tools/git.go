@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
 )
@@ -23,11 +24,18 @@ func (repositories) Ignored(repo string, paths ...string) ([]bool, error) {
 }
 
 // ListRemote implements module.Remote.
-func (repositories) ListRemote(url string, names ...string) ([]abi.GitRemoteRef, error) {
-	return git.ListRemote(url, names...)
+func (repositories) ListRemote(url string, names ...string) ([]module.RemoteRef, error) {
+	found, err := git.ListRemote(url, names...)
+	var refs []module.RemoteRef
+	for _, ref := range found {
+		refs = append(refs, module.RemoteRef{Name: ref.Name, Hash: ref.Hash, Peeled: ref.Peeled})
+	}
+	return refs, err
 }
 
 // Fetch implements module.Remote.
-func (repositories) Fetch(url, commit string, take func(abi.GitFetchedFile) error) error {
-	return git.Fetch(url, commit, "", take)
+func (repositories) Fetch(url, commit string, take func(module.RemoteFile) error) error {
+	return git.Fetch(url, commit, "", func(file abi.GitFetchedFile) error {
+		return take(module.RemoteFile{Path: file.Path, Link: file.Mode == abi.GitModeLink, Content: file.Content})
+	})
 }
