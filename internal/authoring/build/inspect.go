@@ -114,7 +114,7 @@ func (b *builder) start(m subject, prepared, compiling *atomic.Int64) *worker.Su
 	log := b.log.Named(m.plugin)
 	limits := wire.Limits{
 		Memory: cmp.Or(b.memory, m.limits.Memory, 64<<20), Time: cmp.Or(b.time, m.limits.Time, 30*time.Second),
-		Input: 1 << 10, Output: maxDescription, Ask: 1 << 10, Operations: 1, LogSize: 1 << 20, Concurrency: 1,
+		Input: 1 << 10, Output: maxDescription, OperationBytes: 1 << 10, Operations: 1, LogSize: 1 << 20, Concurrency: 1,
 	}
 	prepare := func(ctx context.Context) (*worker.Launch, error) {
 		began := time.Now()

@@ -46,10 +46,10 @@ type Reference struct{ Type, Name, URI string }
 type Interaction struct {
 	Client interaction.Client
 	Round  int // number of asks so far; 0: the request is not a repetition, and the following fields are empty
-	// Asker identifies the version of the plugin that has asked.
-	Asker   string
-	Answers map[string]json.RawMessage // of all asks so far, by the id of the request; each is a JSON object
-	State   string                     // of the last ask
+	// PluginVersion identifies the version of the plugin that has asked.
+	PluginVersion string
+	Answers       map[string]json.RawMessage // of all asks so far, by the id of the request; each is a JSON object
+	State         string                     // of the last ask
 }
 
 // Result is the outcome of a call.

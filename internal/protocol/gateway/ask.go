@@ -57,7 +57,7 @@ func (c *clientRequest) interact(m *message) *abi.Error {
 	if err != nil {
 		return invalidParams(interaction.MemberState + ": " + err.Error() + ": make the call again without it")
 	}
-	r.Interaction.Round, r.Interaction.Asker, r.Interaction.State = before.Round, before.Plugin, before.Module
+	r.Interaction.Round, r.Interaction.PluginVersion, r.Interaction.State = before.Round, before.Plugin, before.Module
 	var why string
 	r.Interaction.Answers, why = merge(before, responses)
 	if why != "" {
@@ -156,7 +156,7 @@ func (c *clientRequest) takeAhead(ask *Ask) (bool, *abi.Error) {
 		}
 	}
 	c.notifier.repeat()
-	i.Round, i.Asker, i.Answers, i.State = i.Round+1, ask.Asker, answers, ask.State
+	i.Round, i.PluginVersion, i.Answers, i.State = i.Round+1, ask.PluginVersion, answers, ask.State
 	return true, nil
 }
 
@@ -170,7 +170,7 @@ func (c *clientRequest) inputRequired(ask *Ask) ([]byte, *abi.Error) {
 		}
 	}
 	state := interaction.State{
-		Round: i.Round + 1, Plugin: ask.Asker, Asked: map[string]interaction.Kind{}, Answers: i.Answers, Module: ask.State,
+		Round: i.Round + 1, Plugin: ask.PluginVersion, Asked: map[string]interaction.Kind{}, Answers: i.Answers, Module: ask.State,
 		Expires: time.Now().Add(ask.Timeout).UnixMilli(),
 	}
 	out := fmt.Appendf(nil, `{"resultType":"input_required","_meta":{%s}`, c.meta.served.info)
@@ -211,7 +211,7 @@ func (c *clientRequest) askClient(ctx context.Context, queued Queued, ask *Ask) 
 	if failure, err := collect(ctx, queued, ask, answers); failure != nil || err != nil {
 		return failure, err
 	}
-	i.Round, i.Asker, i.Answers, i.State = i.Round+1, ask.Asker, answers, ask.State
+	i.Round, i.PluginVersion, i.Answers, i.State = i.Round+1, ask.PluginVersion, answers, ask.State
 	return nil, nil
 }
 

@@ -36,7 +36,7 @@ func (c fakeCall) ask(ctx context.Context, n Notifier) (json.RawMessage, error) 
 		if err != nil {
 			return nil, err
 		}
-		return nil, &Ask{Ask: ask, Asker: "fake", Timeout: time.Minute}
+		return nil, &Ask{Ask: ask, PluginVersion: "fake", Timeout: time.Minute}
 	}
 	switch c.Method {
 	case "prompts/get":
@@ -45,7 +45,7 @@ func (c fakeCall) ask(ctx context.Context, n Notifier) (json.RawMessage, error) 
 		return json.RawMessage(`{"contents":[]}`), nil
 	}
 	answers, err := json.Marshal(i.Answers)
-	return textResult(fmt.Sprintf("round %d of %s, state %s, answers %s", i.Round, i.Asker, i.State, answers)), err
+	return textResult(fmt.Sprintf("round %d of %s, state %s, answers %s", i.Round, i.PluginVersion, i.State, answers)), err
 }
 
 const (

@@ -33,8 +33,8 @@ type Backend interface {
 // execute the request again, with its Interaction.
 type Ask struct {
 	interaction.Ask
-	Asker   string        // identifies the plugin, and the version of it, that asks
-	Timeout time.Duration // how long the client has to answer
+	PluginVersion string        // identifies the plugin, and the version of it, that asks
+	Timeout       time.Duration // how long the client has to answer
 }
 
 func (*Ask) Error() string { return "the call asks its client" }
@@ -50,11 +50,11 @@ type Queued interface {
 	Failure(code, message string) *Failure
 }
 
-// Answered is a Queued request that holds a resource, for example one of a limited number of slots, until its response no longer
+// ResponseWritten is a Queued request that holds a resource, for example one of a limited number of slots, until its response no longer
 // takes memory. This bounds the responses that a client does not read.
-type Answered interface {
-	// Answered is called once after Execute, when the response was written, dropped or added to a batch.
-	Answered()
+type ResponseWritten interface {
+	// ResponseWritten is called once after Execute, when the response was written, dropped or added to a batch.
+	ResponseWritten()
 }
 
 // Notifier sends the notifications of a running call.

@@ -109,8 +109,8 @@ func (c *clientRequest) respond(ctx context.Context, queued Queued, release func
 }
 
 func answered(queued Queued) {
-	if held, ok := queued.(Answered); ok {
-		held.Answered()
+	if held, ok := queued.(ResponseWritten); ok {
+		held.ResponseWritten()
 	}
 }
 

@@ -23,7 +23,7 @@ func (c *instantCall) Find(call.Request) (Queued, *abi.Error) { return c, nil }
 func (c *instantCall) Execute(context.Context, Notifier) (call.Result, error) {
 	return call.Result{Body: c.result}, nil
 }
-func (c *instantCall) Answered() { c.answered <- struct{}{} }
+func (c *instantCall) ResponseWritten() { c.answered <- struct{}{} }
 
 // BenchmarkMessage measures a tools/call from its line to the written response.
 func BenchmarkMessage(b *testing.B) {

@@ -23,7 +23,7 @@ type notifyingCall struct {
 }
 
 func (c *notifyingCall) Find(call.Request) (Queued, *abi.Error) { return c, nil }
-func (c *notifyingCall) Answered()                              { c.answered <- struct{}{} }
+func (c *notifyingCall) ResponseWritten()                       { c.answered <- struct{}{} }
 
 func (c *notifyingCall) Execute(ctx context.Context, n Notifier) (call.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

@@ -86,7 +86,7 @@ func (c request) answer(ctx context.Context, n gateway.Notifier) (json.RawMessag
 			if err != nil {
 				return nil, err
 			}
-			return nil, &gateway.Ask{Ask: ask, Asker: "fake", Timeout: time.Minute}
+			return nil, &gateway.Ask{Ask: ask, PluginVersion: "fake", Timeout: time.Minute}
 		}
 		text = string(c.r.Interaction.Answers["name"])
 	case "large":
@@ -108,7 +108,7 @@ func (c request) Failure(code, message string) *gateway.Failure {
 	return &gateway.Failure{Code: code, Message: message}
 }
 
-func (c request) Answered() { c.b.answered <- struct{}{} }
+func (c request) ResponseWritten() { c.b.answered <- struct{}{} }
 
 var tools = []gateway.Tool{
 	{Name: "echo", Input: json.RawMessage(`{"type":"object"}`)},

@@ -24,22 +24,22 @@ const opAsk = "ask/"
 // identity identifies the version of a plugin. A client's answer is only for the version that asked the question.
 func (p *plugin) identity() string { return p.Name + "@" + p.Manifest.Digest + p.ModuleVersion() }
 
-// checkAsker returns an error if r answers a question that a different plugin, or a different version of p, has asked.
-func (p *plugin) checkAsker(r *call.Request) error {
-	if asker := r.Interaction.Asker; asker != "" && asker != p.identity() {
+// checkPluginVersion returns an error if r answers a question that a different plugin, or a different version of p, has asked.
+func (p *plugin) checkPluginVersion(r *call.Request) error {
+	if version := r.Interaction.PluginVersion; version != "" && version != p.identity() {
 		return &abi.Error{Code: abi.CodeInvalidParams, Message: fmt.Sprintf("plugin %s has changed since it asked the client: make the call again from its start", p.Name)}
 	}
 	return nil
 }
 
-// asker returns the one of plugins that asked the question that r answers. If r answers no question, asker returns all plugins.
-func (s *snapshot) asker(r call.Request, plugins []*catalog.Plugin) []*catalog.Plugin {
-	if r.Interaction.Asker == "" {
+// pluginThatAsked returns the one of plugins that asked the question that r answers. If r answers no question, it returns all plugins.
+func (s *snapshot) pluginThatAsked(r call.Request, plugins []*catalog.Plugin) []*catalog.Plugin {
+	if r.Interaction.PluginVersion == "" {
 		return plugins
 	}
-	i := slices.IndexFunc(plugins, func(p *catalog.Plugin) bool { return s.plugins[p.Index].identity() == r.Interaction.Asker })
+	i := slices.IndexFunc(plugins, func(p *catalog.Plugin) bool { return s.plugins[p.Index].identity() == r.Interaction.PluginVersion })
 	if i < 0 {
-		return plugins[:min(len(plugins), 1)] // checkAsker of this plugin refuses the request
+		return plugins[:min(len(plugins), 1)] // checkPluginVersion of this plugin refuses the request
 	}
 	return plugins[i : i+1]
 }
@@ -89,5 +89,5 @@ func (q *queued) asks(result call.Result, record func(wire.Record)) error {
 	case len(q.plugin.Grant.Ask) == 0:
 		return q.Failure(failureDenied, "asked to be called again, which is not granted: ask of [capabilities] in its manifest, or in the config, is empty")
 	}
-	return &gateway.Ask{Ask: ask, Asker: q.plugin.identity(), Timeout: q.plugin.Grant.Limits.Ask}
+	return &gateway.Ask{Ask: ask, PluginVersion: q.plugin.identity(), Timeout: q.plugin.Grant.Limits.Ask}
 }

@@ -29,7 +29,7 @@ func TestGitOpenIsCancelledWithOperation(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		params := []byte(`{"method":"GET","url":"https://git.example.com/a/info/refs?service=git-upload-pack"}`)
-		_, err, _ := session.do(operation, wire.Ask{Op: wire.OpGitOpen, Params: params})
+		_, err, _ := session.do(operation, wire.Operation{Op: wire.OpGitOpen, Params: params})
 		done <- err
 	}()
 	<-server.requested

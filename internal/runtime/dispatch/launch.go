@@ -31,13 +31,13 @@ func (p *plugin) newWorker() *worker.Supervisor {
 
 func (p *plugin) workerLimits() wire.Limits {
 	l := p.Grant.Limits
-	ask := l.Output // size limit of a notification
+	operation := l.Output // size limit of a notification
 	if len(p.Grant.HTTP) > 0 {
-		ask = max(ask, l.HTTPRequest/3*4)
+		operation = max(operation, l.HTTPRequest/3*4)
 	}
 	return wire.Limits{
-		Ask:    int(ask) + 1<<20, // 1 MiB more, for a URL, headers, and the request of a git operation
-		Memory: l.Memory, Input: l.Input, Output: l.Output, Fuel: l.Fuel, Time: l.Time,
+		OperationBytes: int(operation) + 1<<20, // 1 MiB more, for a URL, headers, and the request of a git operation
+		Memory:         l.Memory, Input: l.Input, Output: l.Output, Fuel: l.Fuel, Time: l.Time,
 		Operations: l.Operations, LogSize: int(l.Log), Files: l.Files, Concurrency: l.Concurrency,
 	}
 }

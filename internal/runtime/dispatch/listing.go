@@ -56,7 +56,7 @@ func (l *listing) Execute(ctx context.Context, n gateway.Notifier) (call.Result,
 
 // part requests a plugin's part of the list. If the plugin fails, the part is empty.
 func (l *listing) part(ctx context.Context, q *queued, n gateway.Notifier) (catalog.Part, error) {
-	defer q.Answered() // releases the slot of this plugin early: the list waits for other plugins, and its pages are bounded
+	defer q.ResponseWritten() // releases the slot of this plugin early: the list waits for other plugins, and its pages are bounded
 	result, err := q.Execute(ctx, n)
 	if err != nil {
 		return catalog.Part{Plugin: q.plugin.Plugin}, err

@@ -85,16 +85,16 @@ func (s *networkSession) end() {
 }
 
 // do performs an operation. ok is false if it is not a network operation.
-func (s *networkSession) do(ctx context.Context, ask wire.Ask) (result []byte, err error, ok bool) {
-	switch ask.Op {
+func (s *networkSession) do(ctx context.Context, operation wire.Operation) (result []byte, err error, ok bool) {
+	switch operation.Op {
 	case abi.OpHTTPFetch:
-		result, err = s.fetch(ctx, ask.Params)
+		result, err = s.fetch(ctx, operation.Params)
 	case wire.OpGitOpen:
-		result, err = s.open(ctx, ask.Params)
+		result, err = s.open(ctx, operation.Params)
 	case wire.OpGitRead:
-		result, err = s.read(ctx, ask.Params)
+		result, err = s.read(ctx, operation.Params)
 	case wire.OpGitShut:
-		err = s.shut(ask.Params)
+		err = s.shut(operation.Params)
 	default:
 		return nil, nil, false
 	}

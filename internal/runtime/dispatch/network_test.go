@@ -33,7 +33,7 @@ func doNetwork(t *testing.T, s *networkSession, op string, params any) (string, 
 		}
 		text = string(encoded)
 	}
-	result, err, known := s.do(t.Context(), wire.Ask{Op: op, Params: []byte(text)})
+	result, err, known := s.do(t.Context(), wire.Operation{Op: op, Params: []byte(text)})
 	if !known {
 		t.Fatalf("Do does not accept the operation %s", op)
 	}
@@ -144,7 +144,7 @@ func TestStreamsAreBoundedAndClosedByEnd(t *testing.T) {
 func TestDoRejectsUnknownOperations(t *testing.T) {
 	s := newNetwork(nil, nil, nil).begin(t.Context())
 	defer s.end()
-	if _, _, known := s.do(t.Context(), wire.Ask{Op: "lock"}); known {
+	if _, _, known := s.do(t.Context(), wire.Operation{Op: "lock"}); known {
 		t.Error("Do accepts the operation lock, which is not a network operation")
 	}
 }

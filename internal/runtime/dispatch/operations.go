@@ -22,22 +22,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// asker returns the function that performs those operations of a call that the worker cannot perform: the worker's only connection is
+// operator returns the function that performs those operations of a call that the worker cannot perform: the worker's only connection is
 // the one to the host. This function authorizes each request, whatever the worker has checked itself.
-func (p *plugin) asker(n gateway.Notifier, session *networkSession) worker.Asker {
-	return func(ctx context.Context, ask wire.Ask) wire.Reply {
+func (p *plugin) operator(n gateway.Notifier, session *networkSession) worker.Operate {
+	return func(ctx context.Context, operation wire.Operation) wire.Reply {
 		var result []byte
 		var err error
-		switch ask.Op {
+		switch operation.Op {
 		case abi.OpNotify:
-			err = p.notify(ctx, n, ask.Params)
+			err = p.notify(ctx, n, operation.Params)
 		case wire.OpGitUser:
 			result, err = p.gitUser()
 		case abi.OpClaims:
-			result, err = p.foreignClaims(ask.Params)
+			result, err = p.foreignClaims(operation.Params)
 		default:
 			var known bool
-			if result, err, known = session.do(ctx, ask); !known {
+			if result, err, known = session.do(ctx, operation); !known {
 				err = &abi.HostError{Code: abi.HostUnavailable, Message: "this host does not support the operation: see the list of operations in docs/abi.md"}
 			}
 		}

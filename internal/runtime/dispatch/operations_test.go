@@ -26,7 +26,7 @@ func TestDecodingOfOperationsIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &plugin{Plugin: &catalog.Plugin{}}
-	ask := p.asker(gateway.Notifier(nil), newNetwork(fetcher, nil, []string{"*"}).begin(t.Context()))
+	operate := p.operator(gateway.Notifier(nil), newNetwork(fetcher, nil, []string{"*"}).begin(t.Context()))
 	many := strings.TrimSuffix(strings.Repeat(`"",`, size/3), ",")
 	for op, params := range map[string]string{
 		abi.OpClaims:    `{"prompts":[` + many + `]}`,
@@ -34,7 +34,7 @@ func TestDecodingOfOperationsIsBounded(t *testing.T) {
 		wire.OpGitOpen:  `{"url":"https://x.example","method":"PUT","header":{` + strings.TrimSuffix(strings.Repeat(`"a":"",`, size/7), ",") + `}}`,
 	} {
 		var reply wire.Reply
-		allocated := testenv.AllocatedBy(func() { reply = ask(t.Context(), wire.Ask{Op: op, Params: []byte(params)}) })
+		allocated := testenv.AllocatedBy(func() { reply = operate(t.Context(), wire.Operation{Op: op, Params: []byte(params)}) })
 		if reply.Error == nil {
 			t.Errorf("%s: %d bytes of parameters are accepted", op, len(params))
 		}
@@ -64,12 +64,12 @@ func TestGitUserNeedsRepository(t *testing.T) {
 		read++
 		return git.User{Excludes: []byte("*.bak")}
 	}}}
-	ask := p.asker(gateway.Notifier(nil), newNetwork(nil, nil, nil).begin(t.Context()))
-	if reply := ask(t.Context(), wire.Ask{Op: wire.OpGitUser}); reply.Error == nil || reply.Error.Code != abi.HostDenied || read != 0 {
+	operate := p.operator(gateway.Notifier(nil), newNetwork(nil, nil, nil).begin(t.Context()))
+	if reply := operate(t.Context(), wire.Operation{Op: wire.OpGitUser}); reply.Error == nil || reply.Error.Code != abi.HostDenied || read != 0 {
 		t.Errorf("got %+v", reply)
 	}
 	p.Grant.Git = []config.Git{{Repo: "/r", Access: "r"}}
-	if reply := ask(t.Context(), wire.Ask{Op: wire.OpGitUser}); reply.Error != nil || read != 1 {
+	if reply := operate(t.Context(), wire.Operation{Op: wire.OpGitUser}); reply.Error != nil || read != 1 {
 		t.Errorf("got %+v", reply)
 	}
 }

@@ -33,7 +33,7 @@ type queued struct {
 	held   bool // whether the request occupies one of the slots of the plugin
 }
 
-var _ gateway.Answered = (*queued)(nil)
+var _ gateway.ResponseWritten = (*queued)(nil)
 
 // enqueue queues a request to a plugin. The caller must call Execute of the result.
 func (p *plugin) enqueue(r call.Request, write bool) *queued {
@@ -63,8 +63,8 @@ func (q *queued) hold(ctx context.Context) error {
 	return err
 }
 
-// Answered implements gateway.Answered.
-func (q *queued) Answered() {
+// ResponseWritten implements gateway.ResponseWritten.
+func (q *queued) ResponseWritten() {
 	if q.held {
 		q.held = false
 		q.plugin.slots.release()
@@ -89,7 +89,7 @@ func (q *queued) Execute(ctx context.Context, n gateway.Notifier) (call.Result, 
 
 // send sends the request to the plugin's worker when it is its turn. It calls record, which may be nil, for each operation of the module.
 func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(wire.Record)) (call.Result, error) {
-	if err := q.plugin.checkAsker(&q.Request); err != nil {
+	if err := q.plugin.checkPluginVersion(&q.Request); err != nil {
 		return call.Result{}, err
 	}
 	if err := q.ticket.wait(ctx); err != nil {
@@ -117,7 +117,7 @@ func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(wire.
 	q.Recorded = record != nil
 	notify := &pluginNotifier{Notifier: n, plugin: q.plugin}
 	result, err := q.plugin.worker().Call(ctx, worker.Hooked{
-		Request: &q.Request, Ask: q.plugin.asker(notify, session), Record: record, Waiting: func() { notify.reportStart(ctx) },
+		Request: &q.Request, Operate: q.plugin.operator(notify, session), Record: record, Waiting: func() { notify.reportStart(ctx) },
 	})
 	switch {
 	case err != nil:

@@ -12,7 +12,7 @@ import (
 
 // enqueueSearch queues a request with the first of the plugins that may answer it; nil if plugins is empty.
 func (s *snapshot) enqueueSearch(r call.Request, plugins []*catalog.Plugin) gateway.Queued {
-	plugins = s.asker(r, plugins)
+	plugins = s.pluginThatAsked(r, plugins)
 	if len(plugins) == 0 {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (s *search) Execute(ctx context.Context, n gateway.Notifier) (call.Result, 
 		case failure == nil && !isUnknown(err):
 			failure = err
 		}
-		s.last.Answered() // releases the slot, since the response of this request is dropped
+		s.last.ResponseWritten() // releases the slot, since the response of this request is dropped
 		s.last = s.snapshot.plugins[next.Index].enqueue(s.first.Request, false)
 		result, err = s.last.Execute(ctx, n)
 	}
@@ -59,10 +59,10 @@ func (s *search) Execute(ctx context.Context, n gateway.Notifier) (call.Result, 
 	return call.Result{}, gateway.Unknown(s.first.Method, s.first.Name, "")
 }
 
-// Answered implements gateway.Answered.
-func (s *search) Answered() {
+// ResponseWritten implements gateway.ResponseWritten.
+func (s *search) ResponseWritten() {
 	if s.last != nil {
-		s.last.Answered()
+		s.last.ResponseWritten()
 	}
 }
 

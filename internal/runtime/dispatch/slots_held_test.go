@@ -37,7 +37,7 @@ func TestUnwrittenAnswersKeepTheirSlots(t *testing.T) {
 		if err := third.hold(t.Context()); !errors.As(err, &failure) || failure.Code != string(engine.CodeQueue) {
 			t.Errorf("the third got %v", err)
 		}
-		third.Answered() // the third call has no slot, so this must not release one
+		third.ResponseWritten() // the third call has no slot, so this must not release one
 		if p.slots.free != 0 {
 			t.Errorf("%d slots are free, want 0", p.slots.free)
 		}
@@ -46,7 +46,7 @@ func TestUnwrittenAnswersKeepTheirSlots(t *testing.T) {
 		if err := third.hold(stopped); !errors.Is(err, context.Canceled) {
 			t.Errorf("a cancelled call got %v", err)
 		}
-		time.AfterFunc(time.Second, first.Answered)
+		time.AfterFunc(time.Second, first.ResponseWritten)
 		if err := third.hold(t.Context()); err != nil {
 			t.Errorf("no slot became free: %v", err)
 		}

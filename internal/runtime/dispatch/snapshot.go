@@ -153,9 +153,9 @@ func (p *pinned) Execute(ctx context.Context, n gateway.Notifier) (call.Result, 
 	return p.Queued.Execute(ctx, n)
 }
 
-// Answered implements gateway.Answered.
-func (p *pinned) Answered() {
-	if held, ok := p.Queued.(gateway.Answered); ok {
-		held.Answered()
+// ResponseWritten implements gateway.ResponseWritten.
+func (p *pinned) ResponseWritten() {
+	if held, ok := p.Queued.(gateway.ResponseWritten); ok {
+		held.ResponseWritten()
 	}
 }

@@ -83,26 +83,26 @@ func (m *Module) Derive(ctx context.Context, function uint32, content []byte) ([
 	defer func() { <-d.turn }()
 	d.module.trackCalls(1)
 	defer d.module.trackCalls(-1)
-	asker, _ := ctx.Value(executionKey{}).(*execution)
-	if err := d.prepare(ctx, asker); err != nil {
+	payer, _ := ctx.Value(executionKey{}).(*execution)
+	if err := d.prepare(ctx, payer); err != nil {
 		return nil, err
 	}
-	return d.derive(ctx, asker, function, content)
+	return d.derive(ctx, payer, function, content)
 }
 
 // prepare takes the snapshot unless it was taken before.
-func (d *deriver) prepare(ctx context.Context, asker *execution) error {
+func (d *deriver) prepare(ctx context.Context, payer *execution) error {
 	if d.module.snapshot != nil {
 		return nil
 	}
 	if d.unusable {
 		return ErrUnavailable
 	}
-	failure := d.takeSnapshot(ctx, asker, true)
+	failure := d.takeSnapshot(ctx, payer, true)
 	// Results depend on the snapshot, so the load of the machine must not decide which kind of snapshot is used. If the
 	// first kind failed for lack of memory or time, the second kind is not tried.
 	if failure != nil && failure.Code != CodeMemory && d.module.contextError(ctx) == nil {
-		failure = d.takeSnapshot(ctx, asker, false)
+		failure = d.takeSnapshot(ctx, payer, false)
 	}
 	if failure == nil {
 		return nil
@@ -118,7 +118,7 @@ func (d *deriver) prepare(ctx context.Context, asker *execution) error {
 // takeSnapshot takes the snapshot after _initialize and, if warm is set, one derivation of empty content. In this derivation
 // a module with a language runtime initializes what all later derivations need. Results depend on the snapshot, so this
 // derivation always has the full fuel limit, even if the asking call has less fuel left.
-func (d *deriver) takeSnapshot(ctx context.Context, asker *execution, warm bool) *Error {
+func (d *deriver) takeSnapshot(ctx context.Context, payer *execution, warm bool) *Error {
 	inst, failure := d.module.newInstance(ctx)
 	if failure != nil {
 		return failure
@@ -126,7 +126,7 @@ func (d *deriver) takeSnapshot(ctx context.Context, asker *execution, warm bool)
 	if warm {
 		c := newExecution(ctx, d.module, inst)
 		_, failure = inst.derive(c, 0, nil)
-		asker.chargeDerivation(c)
+		payer.chargeDerivation(c)
 	} else {
 		failure = inst.starved()
 	}
@@ -140,19 +140,19 @@ func (d *deriver) takeSnapshot(ctx context.Context, asker *execution, warm bool)
 }
 
 // derive runs one derivation.
-func (d *deriver) derive(ctx context.Context, asker *execution, function uint32, content []byte) ([]byte, error) {
-	inst, failure := d.acquire(ctx, asker)
+func (d *deriver) derive(ctx context.Context, payer *execution, function uint32, content []byte) ([]byte, error) {
+	inst, failure := d.acquire(ctx, payer)
 	if failure != nil {
 		return nil, d.errorOf(ctx, failure)
 	}
 	c := newExecution(ctx, d.module, inst)
-	left, limited := asker.fuelLeft()
+	left, limited := payer.fuelLeft()
 	limited = limited && left < c.fuelLimit
 	if limited {
 		c.fuelLimit = max(1, left)
 	}
 	response, failure := inst.derive(c, function, content)
-	asker.chargeDerivation(c)
+	payer.chargeDerivation(c)
 	if failure != nil && failure.Code != CodeNoResponse || !inst.restore(d.module.snapshot, func() {}) {
 		inst.close()
 	} else {
@@ -162,21 +162,21 @@ func (d *deriver) derive(ctx context.Context, asker *execution, function uint32,
 	case failure == nil:
 		return response.Body, nil
 	case failure.Code == CodeFuel && limited:
-		return nil, asker.outOfFuel()
+		return nil, payer.outOfFuel()
 	}
 	return nil, d.errorOf(ctx, failure)
 }
 
 // acquire returns an idle instance, or a new one. A derivation that follows one that trapped needs a new instance. The
 // asking call is charged for a new instance: for the module's start function and for the copy of the snapshot.
-func (d *deriver) acquire(ctx context.Context, asker *execution) (*instance, *Error) {
+func (d *deriver) acquire(ctx context.Context, payer *execution) (*instance, *Error) {
 	if inst := d.module.pool.take(ctx, func() {}); inst != nil {
 		return inst, nil
 	}
 	inst, failure := d.module.newInstance(ctx)
-	if failure == nil && asker != nil {
-		asker.chargeFuel(inst.startFuel)
-		asker.charge(len(d.module.snapshot.memory))
+	if failure == nil && payer != nil {
+		payer.chargeFuel(inst.startFuel)
+		payer.charge(len(d.module.snapshot.memory))
 	}
 	return inst, failure
 }

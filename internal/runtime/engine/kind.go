@@ -28,10 +28,10 @@ var kinds = map[Kind]kind{ABI1: abi1{}, Command: command{}, Extism: extismKind{}
 // kind is what differs between the kinds of modules: how a request becomes a run of an export. Compiling, metering, limits, the file
 // tree, the environment, pooling and restoring of instances must not depend on the kind.
 //
-// All modules of a process share an implementation, so it has no state. The state of a call is in call, and that of an instance in
+// All modules of a process share an implementation, so it has no state. The state of a call is in execution, and that of an instance in
 // instance; the latter must be restored with the instance (see snapshot) unless it is constant. A host function gets its call by
 // withCall, which also ends a call whose time is over. All values from the module are untrusted: a host function reads memory by
-// call.guestMemory, charges for its work by call.charge, and bounds what it stores for a call.
+// execution.guestMemory, charges for its work by execution.charge, and bounds what it stores for a call.
 type kind interface {
 	// entry returns the name of the export that instance.entry holds and a request runs; empty if the export depends on the request.
 	entry() string

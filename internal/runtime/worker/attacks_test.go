@@ -79,7 +79,7 @@ func TestOperationsOfHostileWorkerAreCounted(t *testing.T) {
 	s := newSupervisor(t, func(c *Config) { c.Limits.Operations = 10; c.Limits.Time = 500 * time.Millisecond })
 	var asked atomic.Int32
 	r := method("ask forever")
-	r.Ask = func(context.Context, wire.Ask) wire.Reply {
+	r.Operate = func(context.Context, wire.Operation) wire.Reply {
 		asked.Add(1)
 		return wire.Reply{}
 	}

@@ -43,29 +43,29 @@ type conn struct {
 
 // pending is a call that waits for its result.
 type pending struct {
-	conn   *conn
-	number uint32
-	ctx    context.Context
-	ask    Asker
-	record func(wire.Record)
-	late   time.Time     // time at which the worker is killed, unless it has ended the call and read the reply to its operation; guarded by conn.mu
-	end    time.Time     // deadline of the call's operations
-	wake   chan struct{} // receives an element when the state has changed; capacity 1
+	conn    *conn
+	number  uint32
+	ctx     context.Context
+	operate Operate
+	record  func(wire.Record)
+	late    time.Time     // time at which the worker is killed, unless it has ended the call and read the reply to its operation; guarded by conn.mu
+	end     time.Time     // deadline of the call's operations
+	wake    chan struct{} // receives an element when the state has changed; capacity 1
 
 	sent, canceled atomic.Bool // whether the call, and its cancellation, were sent
 
-	asking  sync.WaitGroup     // host operations in flight
-	cancel  context.CancelFunc // cancels the operations; nil if the call had none; guarded by conn.mu
-	wrote   bool               // whether the call may have written something; guarded by conn.mu
-	told    bool               // whether the worker has reported that the call writes; guarded by conn.mu
-	records int                // number of records; guarded by conn.mu
-	asked   int                // number of operations; guarded by conn.mu
-	parts   int                // number of parts of git operations, bounded by maxParts; guarded by conn.mu
-	busy    bool               // whether an operation is in flight; guarded by conn.mu
-	waiting bool               // whether the call is in await, so that it can take over reading; guarded by conn.mu
-	done    bool               // whether the call has ended; guarded by conn.mu
-	result  call.Result
-	err     error
+	inFlight   sync.WaitGroup     // host operations in flight
+	cancel     context.CancelFunc // cancels the operations; nil if the call had none; guarded by conn.mu
+	wrote      bool               // whether the call may have written something; guarded by conn.mu
+	told       bool               // whether the worker has reported that the call writes; guarded by conn.mu
+	records    int                // number of records; guarded by conn.mu
+	operations int                // number of operations; guarded by conn.mu
+	parts      int                // number of parts of git operations, bounded by maxParts; guarded by conn.mu
+	busy       bool               // whether an operation is in flight; guarded by conn.mu
+	waiting    bool               // whether the call is in await, so that it can take over reading; guarded by conn.mu
+	done       bool               // whether the call has ended; guarded by conn.mu
+	result     call.Result
+	err        error
 }
 
 // Bounds of what a worker may send beyond a call's own limits, in bytes.
@@ -96,8 +96,8 @@ func (c *conn) limit(t wire.Type) int {
 	switch t {
 	case wire.TypeResult:
 		return int(c.limits.Output) + maxFailure
-	case wire.TypeAsk:
-		return c.limits.Ask
+	case wire.TypeOperation:
+		return c.limits.OperationBytes
 	case wire.TypeRecord:
 		return maxRecord
 	case wire.TypeLog:
@@ -121,7 +121,7 @@ func (c *conn) call(p *pending, r *call.Request) (call.Result, error) {
 		return call.Result{}, &lostError{reason: err}
 	}
 	defer c.unwatch(p)
-	defer p.endAsking()
+	defer p.endOperations()
 	stop := context.AfterFunc(p.ctx, func() {
 		c.mu.Lock()
 		p.late = time.Now().Add(grace)

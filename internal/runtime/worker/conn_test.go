@@ -29,7 +29,7 @@ func (stream) Write(p []byte) (int, error) { return len(p), nil }
 func FuzzConn(f *testing.F) {
 	for _, frames := range [][]wire.Frame{
 		{{Type: wire.TypeResult, Call: 1}, {Type: wire.TypeResult, Call: 2}},
-		{{Type: wire.TypeAsk, Call: 1, Payload: []byte("\x01x")}, {Type: wire.TypeResult, Call: 2, Payload: make([]byte, 17)}},
+		{{Type: wire.TypeOperation, Call: 1, Payload: []byte("\x01x")}, {Type: wire.TypeResult, Call: 2, Payload: make([]byte, 17)}},
 		{{Type: wire.TypeWrote, Call: 1}, {Type: wire.TypeLog, Payload: []byte(`{"t":"x"}`)}, {Type: wire.TypeRecord, Call: 2, Payload: []byte(`{}`)}},
 		{{Type: wire.TypeDerived}, {Type: wire.TypeDerived, Call: 1, Payload: []byte("x")}, {Type: wire.TypeResult, Call: 1, Payload: append(make([]byte, 17), "{}"...)}},
 		{{Type: wire.TypeResult, Call: 3, Payload: append(make([]byte, 17), "{}"...)}, {Type: wire.TypeResult, Call: 3, Payload: make([]byte, 17)}},
@@ -44,12 +44,12 @@ func FuzzConn(f *testing.F) {
 		f.Add(data.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c := newConn(stream{bytes.NewReader(data)}, wire.Limits{Output: 1 << 16, LogSize: 1 << 10, Operations: 3, Ask: 1 << 16}, hclog.NewNullLogger())
+		c := newConn(stream{bytes.NewReader(data)}, wire.Limits{Output: 1 << 16, LogSize: 1 << 10, Operations: 3, OperationBytes: 1 << 16}, hclog.NewNullLogger())
 		c.derived = func([]byte) {}
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
-				p := &pending{ctx: t.Context(), late: time.Now().Add(time.Hour), end: time.Now().Add(time.Hour), record: func(wire.Record) {}, ask: func(context.Context, wire.Ask) wire.Reply { return wire.Reply{} }}
+				p := &pending{ctx: t.Context(), late: time.Now().Add(time.Hour), end: time.Now().Add(time.Hour), record: func(wire.Record) {}, operate: func(context.Context, wire.Operation) wire.Reply { return wire.Reply{} }}
 				result, err := c.call(p, &call.Request{Method: "m"})
 				if err == nil && len(result.Body) > len(data) {
 					t.Errorf("the result has a body of %d bytes, but the worker sent only %d bytes", len(result.Body), len(data))
@@ -150,7 +150,7 @@ func TestSocketCloseEndsReadsAndWrites(t *testing.T) {
 // Reading the user's configuration of git, as git/ignored does, has no effect. Such a call may be retried if its worker ends.
 func TestReadingGitUserIsNoChange(t *testing.T) {
 	for op, want := range map[string]bool{wire.OpGitUser: false, wire.OpGitOpen: false, abi.OpClaims: false, wire.OpCreate: true, "unknown": true} {
-		if got := changes(wire.Ask{Op: op}); got != want {
+		if got := changes(wire.Operation{Op: op}); got != want {
 			t.Errorf("changes(%s) = %t, want %t", op, got, want)
 		}
 	}

@@ -129,7 +129,7 @@ func (f *fake) call(number uint32, r call.Request) {
 		f.mu.Lock()
 		f.asks[number] = reply
 		f.mu.Unlock()
-		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "op", Params: r.Params}.Encode()...)
+		_ = f.out.Write(wire.TypeOperation, number, wire.Operation{Op: "op", Params: r.Params}.Encode()...)
 		go func() { f.result(number, call.OK, (<-reply).Result) }()
 	case "ask forever":
 		reply := make(chan wire.Reply)
@@ -137,7 +137,7 @@ func (f *fake) call(number uint32, r call.Request) {
 		f.asks[number] = reply
 		f.mu.Unlock()
 		go func() {
-			for f.out.Write(wire.TypeAsk, number, wire.Ask{Op: abi.OpClaims}.Encode()...) == nil {
+			for f.out.Write(wire.TypeOperation, number, wire.Operation{Op: abi.OpClaims}.Encode()...) == nil {
 				<-reply
 			}
 		}()
@@ -185,10 +185,10 @@ func (f *fake) misbehave(number uint32, how string) {
 	case "no failure":
 		f.result(number, call.Failed, []byte("{}"))
 	case "two operations":
-		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "hang"}.Encode()...)
-		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "hang"}.Encode()...)
+		_ = f.out.Write(wire.TypeOperation, number, wire.Operation{Op: "hang"}.Encode()...)
+		_ = f.out.Write(wire.TypeOperation, number, wire.Operation{Op: "hang"}.Encode()...)
 	case "result with an operation":
-		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "hang"}.Encode()...)
+		_ = f.out.Write(wire.TypeOperation, number, wire.Operation{Op: "hang"}.Encode()...)
 		f.result(number, call.OK, []byte("{}"))
 	case "log flood":
 		for range 1 << 20 {
@@ -219,7 +219,7 @@ func (f *fake) misbehave(number uint32, how string) {
 		}
 		f.result(number, call.OK, []byte("{}"))
 	case "no reading":
-		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "large"}.Encode()...)
+		_ = f.out.Write(wire.TypeOperation, number, wire.Operation{Op: "large"}.Encode()...)
 		time.Sleep(100 * time.Millisecond) // time for the host to write its reply
 		f.result(number, call.OK, []byte("{}"))
 		time.Sleep(time.Hour)

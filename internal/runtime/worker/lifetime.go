@@ -18,7 +18,7 @@ type starting struct {
 
 var errClosed = errors.New("the host is being closed")
 
-// acquire returns the process for a call, and starts one if there is none. waiting is Request.Waiting. The caller must call
+// acquire returns the process for a call, and starts one if there is none. waiting is Hooked.Waiting. The caller must call
 // leave after the call.
 func (s *Supervisor) acquire(ctx context.Context, waiting func()) (*process, error) {
 	s.mu.Lock()
@@ -131,7 +131,7 @@ func (s *Supervisor) await(ctx context.Context, st *starting, waiting func()) er
 	return st.err
 }
 
-// waitingInterval is the time between two calls of Request.Waiting, and before the first one.
+// waitingInterval is the time between two calls of Hooked.Waiting, and before the first one.
 const waitingInterval = time.Second
 
 // waitReporting waits until done is closed or ctx ends, and calls waiting at intervals until then. waiting may be nil.

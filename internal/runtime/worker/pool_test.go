@@ -46,10 +46,10 @@ func TestCallsWaitForTheBudget(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		r := withParams("ask", `{}`)
-		r.Ask = func(_ context.Context, ask wire.Ask) wire.Reply {
+		r.Operate = func(_ context.Context, operation wire.Operation) wire.Reply {
 			close(asked)
 			<-goOn
-			return wire.Reply{Result: ask.Params}
+			return wire.Reply{Result: operation.Params}
 		}
 		if _, err := first.Call(t.Context(), r); err != nil {
 			t.Error(err)

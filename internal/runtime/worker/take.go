@@ -39,8 +39,8 @@ func (c *conn) take(f wire.Frame) error {
 			return wire.Violation("too many records of call %d", p.number)
 		}
 		return p.takeRecord(f.Payload)
-	case wire.TypeAsk:
-		return c.takeAsk(p, f.Payload)
+	case wire.TypeOperation:
+		return c.takeOperation(p, f.Payload)
 	}
 	return wire.Violation("a frame of type %d, which is not permitted during calls", f.Type)
 }
@@ -69,17 +69,17 @@ func (p *pending) takeRecord(payload []byte) error {
 	return err
 }
 
-// takeAsk performs an operation in a new goroutine, since the operation may wait for a network or a client.
-func (c *conn) takeAsk(p *pending, payload []byte) error {
-	ask, err := wire.DecodeAsk(payload)
+// takeOperation performs an operation in a new goroutine, since the operation may wait for a network or a client.
+func (c *conn) takeOperation(p *pending, payload []byte) error {
+	operation, err := wire.DecodeOperation(payload)
 	if err != nil {
 		return err
 	}
 	if p.busy {
 		return wire.Violation("call %d requests an operation while another one is in flight", p.number)
 	}
-	count, most := &p.asked, c.limits.Operations
-	switch ask.Op {
+	count, most := &p.operations, c.limits.Operations
+	switch operation.Op {
 	case wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut: // parts of one operation
 		count, most = &p.parts, maxParts
 	}
@@ -87,12 +87,12 @@ func (c *conn) takeAsk(p *pending, payload []byte) error {
 		return wire.Violation("too many operations of call %d", p.number)
 	}
 	p.busy = true
-	p.wrote = p.wrote || changes(ask)
+	p.wrote = p.wrote || changes(operation)
 	ctx, cancel := context.WithDeadline(p.ctx, p.end)
 	p.cancel = cancel
-	p.asking.Go(func() {
+	p.inFlight.Go(func() {
 		defer cancel()
-		reply := p.ask(ctx, ask)
+		reply := p.operate(ctx, operation)
 		c.mu.Lock()
 		p.busy = false
 		c.mu.Unlock()
@@ -101,14 +101,14 @@ func (c *conn) takeAsk(p *pending, payload []byte) error {
 	return nil
 }
 
-// endAsking cancels the call's operations and waits for them.
-func (p *pending) endAsking() {
+// endOperations cancels the call's operations and waits for them.
+func (p *pending) endOperations() {
 	p.conn.mu.Lock()
 	cancel := p.cancel
 	p.conn.mu.Unlock()
 	if cancel != nil {
 		cancel()
-		p.asking.Wait()
+		p.inFlight.Wait()
 	}
 }
 
@@ -154,12 +154,12 @@ func (c *conn) takeDerived(records []byte) error {
 }
 
 // changes reports whether an operation may have an effect that a retry must not repeat.
-func changes(ask wire.Ask) bool {
-	switch ask.Op {
+func changes(operation wire.Operation) bool {
+	switch operation.Op {
 	case abi.OpClaims, abi.OpNotify, wire.OpGitUser, wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut:
 		return false
 	case abi.OpHTTPFetch:
-		method, _ := rawjson.Unquote(rawjson.Member(ask.Params, "method"))
+		method, _ := rawjson.Unquote(rawjson.Member(operation.Params, "method"))
 		return method != "" && method != http.MethodGet && method != http.MethodHead
 	}
 	return true

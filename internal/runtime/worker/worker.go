@@ -42,14 +42,14 @@ type Config struct {
 
 const defaultIdle = 5 * time.Minute
 
-// Asker performs a host operation for a call. It returns soon after ctx is done.
-type Asker func(ctx context.Context, ask wire.Ask) wire.Reply
+// Operate performs a host operation for a call. It returns soon after ctx is done.
+type Operate func(ctx context.Context, operation wire.Operation) wire.Reply
 
 // Hooked is a request with the host's functions for its call.
 type Hooked struct {
 	*call.Request
-	Ask    Asker
-	Record func(wire.Record) // receives the call's operations; nil means that they are not recorded
+	Operate Operate
+	Record  func(wire.Record) // receives the call's operations; nil means that they are not recorded
 	// Waiting, unless nil, is called every waitingInterval while the call waits for a worker to start, which takes seconds if
 	// the module must be compiled.
 	Waiting func()
@@ -125,9 +125,9 @@ const grace = 2 * time.Second
 func (s *Supervisor) attempt(ctx context.Context, p *process, r Hooked) (call.Result, error) {
 	defer s.leave(p)
 	now := time.Now()
-	waiting := &pending{ctx: ctx, ask: r.Ask, record: r.Record, late: now.Add(s.config.Limits.Time + grace), end: now.Add(s.config.Limits.Time + lateReply)}
+	waiting := &pending{ctx: ctx, operate: r.Operate, record: r.Record, late: now.Add(s.config.Limits.Time + grace), end: now.Add(s.config.Limits.Time + lateReply)}
 	if p.launch.Create != nil {
-		waiting.ask = p.creating(r.Ask)
+		waiting.operate = p.creating(r.Operate)
 	}
 	result, err := p.conn.call(waiting, r.Request)
 	if err != nil {
@@ -136,13 +136,13 @@ func (s *Supervisor) attempt(ctx context.Context, p *process, r Hooked) (call.Re
 	return result, err
 }
 
-// creating returns an Asker that performs wire.OpCreate and passes all other operations to the Asker "next".
-func (p *process) creating(next Asker) Asker {
-	return func(ctx context.Context, ask wire.Ask) wire.Reply {
-		if ask.Op != wire.OpCreate {
-			return next(ctx, ask)
+// creating returns a function that performs wire.OpCreate and passes all other operations to next.
+func (p *process) creating(next Operate) Operate {
+	return func(ctx context.Context, operation wire.Operation) wire.Reply {
+		if operation.Op != wire.OpCreate {
+			return next(ctx, operation)
 		}
-		mount, err := strconv.Atoi(string(ask.Params))
+		mount, err := strconv.Atoi(string(operation.Params))
 		if err == nil {
 			err = p.launch.Create(mount)
 		}

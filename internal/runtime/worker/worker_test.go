@@ -26,7 +26,7 @@ func newSupervisor(t *testing.T, change func(*Config)) *Supervisor {
 	t.Helper()
 	c := Config{
 		Plugin: "it", Command: reexec.Command("fake"), Queue: time.Minute, Pool: NewPool(1 << 40), Log: hclog.NewNullLogger(),
-		Limits: wire.Limits{Memory: 1 << 20, Input: 1 << 20, Output: 1 << 20, Time: time.Minute, LogSize: 1 << 10, Operations: 100, Ask: 1 << 20, Concurrency: 64},
+		Limits: wire.Limits{Memory: 1 << 20, Input: 1 << 20, Output: 1 << 20, Time: time.Minute, LogSize: 1 << 10, Operations: 100, OperationBytes: 1 << 20, Concurrency: 64},
 	}
 	c.Prepare = func(context.Context) (*Launch, error) {
 		return &Launch{
@@ -44,11 +44,11 @@ func newSupervisor(t *testing.T, change func(*Config)) *Supervisor {
 func method(name string) Hooked { return withParams(name, "") }
 
 func withParams(name, params string) Hooked {
-	return Hooked{Request: &call.Request{Method: name, Params: []byte(params)}, Ask: func(ctx context.Context, ask wire.Ask) wire.Reply {
-		if ask.Op == "hang" {
+	return Hooked{Request: &call.Request{Method: name, Params: []byte(params)}, Operate: func(ctx context.Context, operation wire.Operation) wire.Reply {
+		if operation.Op == "hang" {
 			<-ctx.Done()
 		}
-		return wire.Reply{Result: ask.Params}
+		return wire.Reply{Result: operation.Params}
 	}}
 }
 
@@ -170,7 +170,7 @@ func TestWorkerThatReadsNoReplyIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := newSupervisor(t, func(c *Config) { c.Limits.Time = 200 * time.Millisecond })
 	r := method("no reading")
-	r.Ask = func(context.Context, wire.Ask) wire.Reply { return wire.Reply{Result: make([]byte, 16<<20)} }
+	r.Operate = func(context.Context, wire.Operation) wire.Reply { return wire.Reply{Result: make([]byte, 16<<20)} }
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -260,21 +260,21 @@ func TestCallsWithoutEffectsAreRetriedInNewWorker(t *testing.T) {
 			wantEcho(t, s)
 			var all sync.WaitGroup
 			ready := make(chan struct{}, 8)
-			asking := func(ctx context.Context, ask wire.Ask) wire.Reply {
+			asking := func(ctx context.Context, operation wire.Operation) wire.Reply {
 				ready <- struct{}{}
-				return wire.Reply{Result: ask.Params}
+				return wire.Reply{Result: operation.Params}
 			}
 			for range 4 {
 				all.Go(func() {
 					first := true
 					r := withParams("ask", `{}`)
-					r.Ask = func(ctx context.Context, ask wire.Ask) wire.Reply {
+					r.Operate = func(ctx context.Context, operation wire.Operation) wire.Reply {
 						if first {
 							first = false
-							asking(ctx, ask)
+							asking(ctx, operation)
 							<-ctx.Done() // the end of the worker
 						}
-						return wire.Reply{Result: ask.Params}
+						return wire.Reply{Result: operation.Params}
 					}
 					r.Method = "ask"
 					got, err := s.Call(t.Context(), r)
@@ -340,10 +340,10 @@ func TestStaleWorkerGetsNoMoreCallsAndDrains(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		r := withParams("ask", `{"drained":1}`)
-		r.Ask = func(_ context.Context, ask wire.Ask) wire.Reply {
+		r.Operate = func(_ context.Context, operation wire.Operation) wire.Reply {
 			close(asked)
 			<-goOn
-			return wire.Reply{Result: ask.Params}
+			return wire.Reply{Result: operation.Params}
 		}
 		if got, err := s.Call(t.Context(), r); err != nil || string(got.Body) != `{"drained":1}` {
 			t.Errorf("the call in the retired worker: got %q, %v", got.Body, err)
@@ -375,7 +375,7 @@ func TestIdleWorkerEnds(t *testing.T) {
 func TestOperationsAndErrors(t *testing.T) {
 	s := newSupervisor(t, nil)
 	r := withParams("ask", "{}")
-	r.Ask = func(context.Context, wire.Ask) wire.Reply {
+	r.Operate = func(context.Context, wire.Operation) wire.Reply {
 		return wire.Reply{Error: &abi.HostError{Code: abi.HostDenied, Message: "no"}}
 	}
 	if _, err := s.Call(t.Context(), r); codeOf(t, err) != engine.CodeWorkerLost { // the fake answers with an empty result

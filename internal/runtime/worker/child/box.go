@@ -105,7 +105,7 @@ func mount(i int, m wire.Mount) vfs.Mount {
 				return nil, errNoCall
 			}
 			c.changes()
-			if _, err := c.ask(ctx, wire.OpCreate, []byte(strconv.Itoa(i))); err != nil {
+			if _, err := c.operate(ctx, wire.OpCreate, []byte(strconv.Itoa(i))); err != nil {
 				return nil, err
 			}
 			return staged, nil
@@ -141,8 +141,8 @@ func changes(ctx context.Context) {
 	}
 }
 
-// asked sends an operation to the host process and returns the result. Parameters and result are JSON.
-func asked[R any](ctx context.Context, op string, params any) (result R, err error) {
+// operate sends an operation to the host process and returns the result. Parameters and result are JSON.
+func operate[R any](ctx context.Context, op string, params any) (result R, err error) {
 	c := callOf(ctx)
 	if c == nil {
 		return result, errNoCall
@@ -151,22 +151,22 @@ func asked[R any](ctx context.Context, op string, params any) (result R, err err
 	if err != nil {
 		return result, err
 	}
-	if text, err = c.ask(ctx, op, text); err != nil {
+	if text, err = c.operate(ctx, op, text); err != nil {
 		return result, err
 	}
 	return result, json.Unmarshal(text, &result)
 }
 
 func claimed(ctx context.Context, names abi.Claims) (abi.Claims, error) {
-	return asked[abi.Claims](ctx, abi.OpClaims, names)
+	return operate[abi.Claims](ctx, abi.OpClaims, names)
 }
 
 func gitUser(ctx context.Context) (git.User, error) {
-	return asked[git.User](ctx, wire.OpGitUser, nil)
+	return operate[git.User](ctx, wire.OpGitUser, nil)
 }
 
 func fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPResponse, error) {
-	return asked[abi.HTTPResponse](ctx, abi.OpHTTPFetch, q)
+	return operate[abi.HTTPResponse](ctx, abi.OpHTTPFetch, q)
 }
 
 // transport sends git's requests through the host process.
@@ -185,7 +185,7 @@ func (transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	answer, err := asked[wire.GitAnswer](r.Context(), wire.OpGitOpen, q)
+	answer, err := operate[wire.GitAnswer](r.Context(), wire.OpGitOpen, q)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (b *body) Read(to []byte) (int, error) {
 		if c == nil {
 			return 0, errNoCall
 		}
-		data, err := c.ask(b.ctx, wire.OpGitRead, b.stream)
+		data, err := c.operate(b.ctx, wire.OpGitRead, b.stream)
 		if err != nil {
 			return 0, err
 		}
@@ -238,6 +238,6 @@ func (b *body) Close() error {
 	if c == nil {
 		return errNoCall
 	}
-	_, err := c.ask(b.ctx, wire.OpGitShut, b.stream)
+	_, err := c.operate(b.ctx, wire.OpGitShut, b.stream)
 	return err
 }

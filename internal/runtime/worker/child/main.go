@@ -54,7 +54,7 @@ func serveHost() error {
 	if trackError != nil {
 		log.Debug("memory is compared after each call", "reason", trackError)
 	}
-	s := &server{in: in, out: out, log: log, maxAsk: setup.Limits.Ask, cache: newCache(setup.Derived)}
+	s := &server{in: in, out: out, log: log, operationBytes: setup.Limits.OperationBytes, cache: newCache(setup.Derived)}
 	if err := s.load(setup, confined.code, tracker); err != nil {
 		failure := (*engine.Error)(nil)
 		if !errors.As(err, &failure) {

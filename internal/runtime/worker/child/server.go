@@ -24,23 +24,23 @@ import (
 // between goroutines. If the frame of the next call was received already, the result of a short call is sent together with
 // the next one.
 type server struct {
-	in        *wire.Reader
-	out       *wire.Writer
-	module    *engine.Module
-	request   requester
-	responses responses
-	log       hclog.Logger
-	maxAsk    int // maximum size in bytes of a request of ask
-	cache     *derived.Cache
-	delayed   int           // results that the leader has not sent yet; accessed by the leader only
-	follow    chan struct{} // makes a waiting goroutine the leader
-	failed    chan error    // receives the reason why reading ended; capacity 1
+	in             *wire.Reader
+	out            *wire.Writer
+	module         *engine.Module
+	request        requester
+	responses      responses
+	log            hclog.Logger
+	operationBytes int // maximum size of an operation
+	cache          *derived.Cache
+	delayed        int           // results that the leader has not sent yet; accessed by the leader only
+	follow         chan struct{} // makes a waiting goroutine the leader
+	failed         chan error    // receives the reason why reading ended; capacity 1
 
 	mu    sync.Mutex
 	calls map[uint32]*running
 }
 
-// running is a call that the module runs, and that may ask the host.
+// running is a call that the module runs, and that may request operations of the host.
 type running struct {
 	server   *server
 	number   uint32
@@ -213,13 +213,13 @@ func nameOf(params []byte) string {
 	return ""
 }
 
-// ask sends an operation to the host process and returns the result.
-func (c *running) ask(ctx context.Context, op string, params []byte) ([]byte, error) {
+// operate sends an operation to the host process and returns the result.
+func (c *running) operate(ctx context.Context, op string, params []byte) ([]byte, error) {
 	c.busy()
-	if len(params)+1+len(op) > c.server.maxAsk {
+	if len(params)+1+len(op) > c.server.operationBytes {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("%s: the request has %d bytes, more than the limit of this plugin", op, len(params))}
 	}
-	if err := c.server.out.Write(wire.TypeAsk, c.number, wire.Ask{Op: op, Params: params}.Encode()...); err != nil {
+	if err := c.server.out.Write(wire.TypeOperation, c.number, wire.Operation{Op: op, Params: params}.Encode()...); err != nil {
 		return nil, err
 	}
 	// The host replies even if the call is cancelled, because it then cancels the operation.
@@ -239,7 +239,7 @@ func (c *running) Notify(method string, params json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.ask(context.Background(), abi.OpNotify, notification)
+	_, err = c.operate(context.Background(), abi.OpNotify, notification)
 	return err
 }
 

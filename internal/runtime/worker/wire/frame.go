@@ -25,20 +25,20 @@ const (
 	TypeSetup  Type = 1 + iota // Setup, once, before anything else
 	TypeCall                   // a call.Request
 	TypeCancel                 // cancels the call; no payload
-	TypeReply                  // answers the TypeAsk of a call: a Reply
+	TypeReply                  // answers the TypeOperation of a call: a Reply
 )
 
 // The frames that a worker sends.
 const (
-	TypeReady   Type = 16 + iota // the worker is confined: a Ready
-	TypeLoaded                   // the module is loaded; no payload
-	TypeFailed                   // the module could not be loaded: a Failure; the worker then ends
-	TypeResult                   // ends a call: a call.Result
-	TypeAsk                      // an operation that the host process performs: an Ask
-	TypeLog                      // a line of the log: a Log
-	TypeRecord                   // an operation of the call, for the audit: a Record
-	TypeWrote                    // the call is about to write something; no payload
-	TypeDerived                  // records of derived data for later workers, or none; it belongs to no call
+	TypeReady     Type = 16 + iota // the worker is confined: a Ready
+	TypeLoaded                     // the module is loaded; no payload
+	TypeFailed                     // the module could not be loaded: a Failure; the worker then ends
+	TypeResult                     // ends a call: a call.Result
+	TypeOperation                  // an operation that the host process performs: an Operation
+	TypeLog                        // a line of the log: a Log
+	TypeRecord                     // an operation of the call, for the audit: a Record
+	TypeWrote                      // the call is about to write something; no payload
+	TypeDerived                    // records of derived data for later workers, or none; it belongs to no call
 )
 
 const headerSize = 9

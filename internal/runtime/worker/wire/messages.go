@@ -77,14 +77,14 @@ type Failure struct {
 	Detail  string `json:"detail,omitempty"`
 }
 
-// Ask is an operation that the host process performs for a call. The call waits for the Reply, so a call has at most one
+// Operation is an operation that the host process performs for a call. The call waits for the Reply, so a call has at most one
 // operation in flight.
-type Ask struct {
+type Operation struct {
 	Op     string
 	Params []byte
 }
 
-// Operations of Ask in addition to abi.OpNotify, abi.OpClaims and abi.OpHTTPFetch.
+// Names of operations in addition to abi.OpNotify, abi.OpClaims and abi.OpHTTPFetch.
 const (
 	OpGitOpen = "git/open" // sends a request to a git server; Params: a GitRequest; the answer is a GitAnswer
 	OpGitRead = "git/read" // returns the next bytes of the response's body; Params: the stream's number in decimal
@@ -110,18 +110,18 @@ type GitAnswer struct {
 }
 
 // Encode returns the parts of the payload.
-func (a Ask) Encode() [][]byte { return [][]byte{{byte(len(a.Op))}, []byte(a.Op), a.Params} }
+func (o Operation) Encode() [][]byte { return [][]byte{{byte(len(o.Op))}, []byte(o.Op), o.Params} }
 
-// DecodeAsk decodes what Encode returned.
-func DecodeAsk(payload []byte) (Ask, error) {
+// DecodeOperation decodes what Encode returned.
+func DecodeOperation(payload []byte) (Operation, error) {
 	if len(payload) < 1 || len(payload) < 1+int(payload[0]) {
-		return Ask{}, Violation("a malformed operation of %d bytes", len(payload))
+		return Operation{}, Violation("a malformed operation of %d bytes", len(payload))
 	}
 	end := 1 + int(payload[0])
-	return Ask{Op: string(payload[1:end]), Params: payload[end:]}, nil
+	return Operation{Op: string(payload[1:end]), Params: payload[end:]}, nil
 }
 
-// Reply is the result of an Ask, or its error.
+// Reply is the result of an Operation, or its error.
 type Reply struct {
 	Error  *abi.HostError
 	Result []byte

@@ -39,7 +39,7 @@ type Setup struct {
 // Limits bound the calls of a worker. See engine.Spec.
 type Limits struct {
 	Memory, Input, Output, Fuel int64
-	Ask                         int // bytes of a request for an operation that the host process performs
+	OperationBytes              int // bytes of a request for an operation that the host process performs
 	Time                        time.Duration
 	Operations, LogSize, Files  int
 	Concurrency                 int

@@ -111,12 +111,12 @@ func FuzzReader(f *testing.F) {
 	var stream bytes.Buffer
 	w := NewWriter(&stream)
 	for t, parts := range map[Type][][]byte{
-		TypeCall:   EncodeRequest(&call.Request{Method: "tools/call", Output: 3, Recorded: true, Params: []byte(`{}`), Members: []byte(`{"client":{}}`)}),
-		TypeResult: EncodeResult(call.Result{Kind: call.ToolError, Fuel: 7, LeftOut: 1, StartFuel: 9, Memory: 65536, Body: []byte(`{}`)}),
-		TypeAsk:    Ask{Op: "lock", Params: []byte(`{}`)}.Encode(),
-		TypeReply:  Reply{Error: &abi.HostError{Code: "denied", Message: "no"}}.Encode(),
-		TypeLog:    {Log{Level: 3, Text: "t", Args: []string{"a", "b"}}.Encode()},
-		TypeRecord: {Record{Op: "o", Target: "t", Outcome: "ok", Count: 2}.Encode()},
+		TypeCall:      EncodeRequest(&call.Request{Method: "tools/call", Output: 3, Recorded: true, Params: []byte(`{}`), Members: []byte(`{"client":{}}`)}),
+		TypeResult:    EncodeResult(call.Result{Kind: call.ToolError, Fuel: 7, LeftOut: 1, StartFuel: 9, Memory: 65536, Body: []byte(`{}`)}),
+		TypeOperation: Operation{Op: "lock", Params: []byte(`{}`)}.Encode(),
+		TypeReply:     Reply{Error: &abi.HostError{Code: "denied", Message: "no"}}.Encode(),
+		TypeLog:       {Log{Level: 3, Text: "t", Args: []string{"a", "b"}}.Encode()},
+		TypeRecord:    {Record{Op: "o", Target: "t", Outcome: "ok", Count: 2}.Encode()},
 	} {
 		if err := w.Write(t, 1, parts...); err != nil {
 			f.Fatal(err)
@@ -152,8 +152,8 @@ func again(t *testing.T, payload []byte) {
 			t.Errorf("the result %+v does not round-trip: got %+v, %v", r, back, err)
 		}
 	}
-	if a, err := DecodeAsk(payload); err == nil {
-		if back, err := DecodeAsk(bytes.Join(a.Encode(), nil)); err != nil || !cmp.Equal(a, back) {
+	if a, err := DecodeOperation(payload); err == nil {
+		if back, err := DecodeOperation(bytes.Join(a.Encode(), nil)); err != nil || !cmp.Equal(a, back) {
 			t.Errorf("the operation %+v does not round-trip: got %+v, %v", a, back, err)
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// heldCall is a Queued request that implements Answered.
+// heldCall is a Queued request that implements ResponseWritten.
 type heldCall struct {
 	spyBackend
 	answered chan struct{}
 }
 
 func (c *heldCall) Find(call.Request) (Queued, *abi.Error) { return c, nil }
-func (c *heldCall) Answered()                              { close(c.answered) }
+func (c *heldCall) ResponseWritten()                       { close(c.answered) }
 
 func TestCallIsReleasedAfterItsResponseIsWritten(t *testing.T) {
 	c := &heldCall{answered: make(chan struct{})}
@@ -33,14 +33,14 @@ func TestCallIsReleasedAfterItsResponseIsWritten(t *testing.T) {
 	<-out.writing
 	select {
 	case <-c.answered:
-		t.Error("Answered was called before the response was written")
+		t.Error("ResponseWritten was called before the response was written")
 	default:
 	}
 	close(out.release)
 	select {
 	case <-c.answered:
 	case <-time.After(10 * time.Second):
-		t.Error("Answered was not called")
+		t.Error("ResponseWritten was not called")
 	}
 }
 
