@@ -13,18 +13,18 @@ import (
 var systemLayers = sync.OnceValue(confine.Probe)
 
 // checkSystem returns an error if the config requires layers of confinement that the system lacks.
-func (s *snapshot) checkSystem() error {
-	if s.catalog.Server == nil || !s.catalog.Server.Confined {
+func (g *generation) checkSystem() error {
+	if g.catalog.Server == nil || !g.catalog.Server.Confined {
 		return nil
 	}
-	if err := s.checkConfinement(confine.Probe()); err != nil {
-		return usage.Errorf("%s: %w", s.catalog.Config, err)
+	if err := g.checkConfinement(confine.Probe()); err != nil {
+		return usage.Errorf("%s: %w", g.catalog.Config, err)
 	}
 	return nil
 }
 
 // checkConfinement checks the layers of confinement that a worker reports. It logs once which layers are missing.
-func (s *snapshot) checkConfinement(report confine.Report) error {
+func (g *generation) checkConfinement(report confine.Report) error {
 	missing := report.Missing()
 	if len(missing) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func (s *snapshot) checkConfinement(report confine.Report) error {
 		names = append(names, layer.Name+" ("+layer.Reason+")")
 	}
 	text := strings.Join(names, ", ")
-	if s.catalog.Server != nil && s.catalog.Server.Confined {
+	if g.catalog.Server != nil && g.catalog.Server.Confined {
 		return fmt.Errorf(`confinement = "required" in [server], but this system lacks layers of confinement: %s`, text)
 	}
 	for _, layer := range missing {
@@ -42,7 +42,7 @@ func (s *snapshot) checkConfinement(report confine.Report) error {
 			return fmt.Errorf("its process could not be confined: the layer %s is missing (%s): try again", layer.Name, layer.Reason)
 		}
 	}
-	d := s.dispatcher
+	d := g.dispatcher
 	d.warnConfinement.Do(func() {
 		d.log.Warn("worker processes lack layers of confinement; `bulkhead doctor` explains them", "missing", text)
 	})

@@ -3,7 +3,7 @@
 // perform itself, and writes the audit records. A Dispatcher is the gateway.Backend of the host.
 //
 // New starts nothing. Open opens the audit log and the store of compiled modules, and the first call of a plugin starts its worker.
-// Prepare and Apply replace the Catalog while requests are executed; the type snapshot explains how.
+// Prepare and Apply replace the Catalog while requests are executed; the type generation explains how.
 package dispatch
 
 import (
@@ -39,14 +39,14 @@ type Dispatcher struct {
 	workerCommand   []string
 	warnConfinement sync.Once
 
-	current atomic.Pointer[snapshot]
+	current atomic.Pointer[generation]
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // stops background work
 	stopped    context.Context
 
 	mu      sync.Mutex
-	live    []*snapshot     // the current snapshot and those with requests in flight; guarded by mu
+	live    []*generation   // the current generation and those with requests in flight; guarded by mu
 	warming context.Context // context of Warm, nil before Warm is called; guarded by mu
 }
 
@@ -64,11 +64,11 @@ func New(c *catalog.Catalog) *Dispatcher {
 		return git.ReadUser(c.Places.Home, config)
 	})
 	d.stopped, d.stop = context.WithCancel(context.Background())
-	first := newSnapshot(d, c, nil)
+	first := newGeneration(d, c, nil)
 	for _, p := range first.plugins {
 		p.lane.configure(p.Plugin)
 	}
-	d.live = []*snapshot{first}
+	d.live = []*generation{first}
 	d.current.Store(first)
 	return d
 }
@@ -111,25 +111,25 @@ func (d *Dispatcher) Find(r call.Request) (gateway.Queued, *abi.Error) {
 }
 
 // find queues the request r.
-func (s *snapshot) find(r call.Request) (gateway.Queued, *abi.Error) {
+func (g *generation) find(r call.Request) (gateway.Queued, *abi.Error) {
 	var queued gateway.Queued
 	switch r.Method {
 	case abi.MethodToolsCall:
-		queued = s.enqueueToolCall(r)
+		queued = g.enqueueToolCall(r)
 	case abi.MethodPromptsGet:
-		queued = s.enqueueSearch(r, s.catalog.WithPrompt(r.Name))
+		queued = g.enqueueSearch(r, g.catalog.WithPrompt(r.Name))
 	case abi.MethodResourcesRead:
-		queued = s.enqueueSearch(r, s.catalog.WithResource(r.Name))
+		queued = g.enqueueSearch(r, g.catalog.WithResource(r.Name))
 	case abi.MethodComplete:
-		queued = s.enqueueSearch(r, s.catalog.WithCompletion(r.Ref))
+		queued = g.enqueueSearch(r, g.catalog.WithCompletion(r.Ref))
 	default:
-		return s.enqueueListing(r), nil
+		return g.enqueueListing(r), nil
 	}
 	if queued != nil {
 		return queued, nil
 	}
-	s.reportRefused(r)
-	return nil, gateway.Unknown(r.Method, r.Name, s.catalog.WhyUnknown(r.Method, r.Name))
+	g.reportRefused(r)
+	return nil, gateway.Unknown(r.Method, r.Name, g.catalog.WhyUnknown(r.Method, r.Name))
 }
 
 // CanSubscribe implements gateway.Backend.
@@ -151,17 +151,17 @@ func (d *Dispatcher) ReportRefused(r call.Request) {
 	s.reportRefused(r)
 }
 
-func (s *snapshot) reportRefused(r call.Request) {
-	if s.audit == nil {
+func (g *generation) reportRefused(r call.Request) {
+	if g.audit == nil {
 		return
 	}
-	code, p := s.catalog.Refusal(r)
+	code, p := g.catalog.Refusal(r)
 	record := audit.Record{
-		Kind: audit.KindRefused, ID: s.audit.NewID(), Client: r.Client, Principal: string(r.Principal), Method: r.Method, Tool: r.Name,
+		Kind: audit.KindRefused, ID: g.audit.NewID(), Client: r.Client, Principal: string(r.Principal), Method: r.Method, Tool: r.Name,
 		Outcome: audit.Denied, Code: code, BytesIn: int64(len(r.Params)),
 	}
 	if p != nil {
 		record.Plugin, record.Version, record.Digest = p.Name, p.Manifest.Version, p.Manifest.Module.SHA256
 	}
-	_ = s.audit.Write(record)
+	_ = g.audit.Write(record)
 }

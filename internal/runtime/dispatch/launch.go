@@ -57,11 +57,11 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	if err != nil {
 		return nil, worker.CodeError(p.Name, p.Manifest.ModuleFile(), err)
 	}
-	if err := makeState(p.snapshot.catalog.Places, p.Grant); err != nil {
+	if err := makeState(p.generation.catalog.Places, p.Grant); err != nil {
 		return nil, errors.Join(p.sandboxError(fmt.Errorf("state directory: %s", ownedpath.Explain(err))), compiled.Close())
 	}
 	set, err := grant.Resolve(grant.Config{
-		Plugin: p.Name, Grant: p.Grant, Places: p.snapshot.catalog.Places, Own: p.snapshot.catalog.HostFiles, Writable: p.snapshot.writable(), Log: p.Log,
+		Plugin: p.Name, Grant: p.Grant, Places: p.generation.catalog.Places, Own: p.generation.catalog.HostFiles, Writable: p.generation.writable(), Log: p.Log,
 	})
 	if err != nil {
 		return nil, errors.Join(p.sandboxError(err), compiled.Close())
@@ -142,7 +142,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 			}
 			return ""
 		},
-		Confined: p.snapshot.checkConfinement,
+		Confined: p.generation.checkConfinement,
 		Create:   set.Create,
 		Discard:  func() error { return p.dispatcher.store.Discard(compiled) },
 	}
@@ -151,7 +151,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 		Code:  wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
 		Locks: l.Inherit(set.Locks), Own: platform.TreePaths(set.Own), Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
 		LogLevel: int8(p.Log.GetLevel()), HTTP: len(p.Grant.HTTP) > 0,
-		Env: platform.TreeValues(p.Grant.Env), Cwd: platform.TreePath(p.snapshot.catalog.Places.Cwd), Project: platform.TreePath(p.snapshot.catalog.Places.Project), Zone: p.dispatcher.zone(),
+		Env: platform.TreeValues(p.Grant.Env), Cwd: platform.TreePath(p.generation.catalog.Places.Cwd), Project: platform.TreePath(p.generation.catalog.Places.Project), Zone: p.dispatcher.zone(),
 	}
 	for _, m := range set.Mounts {
 		mount := wire.Mount{Path: platform.TreePath(m.Path), Aliases: platform.TreePaths(m.Aliases), Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
@@ -178,14 +178,14 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 }
 
 // writable returns the resolved directories that any plugin may write. A plugin may have created the symbolic links below them.
-func (s *snapshot) writable() []string {
+func (g *generation) writable() []string {
 	var grants []config.Grant
-	for _, p := range s.plugins {
+	for _, p := range g.plugins {
 		if p.Problem == "" {
 			grants = append(grants, p.Grant)
 		}
 	}
-	return grant.Writable(s.catalog.Places, grants...)
+	return grant.Writable(g.catalog.Places, grants...)
 }
 
 // makeState creates the directory that contains all state directories. It fails if that directory does not belong to the user:

@@ -9,13 +9,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 )
 
-// plugin is one plugin in a snapshot.
+// plugin is one plugin in a generation.
 type plugin struct {
 	*catalog.Plugin
 	*lane
 	*runner
 	dispatcher *Dispatcher
-	snapshot   *snapshot
+	generation *generation
 }
 
 // lane orders and bounds the calls of a plugin. All versions of the plugin share one lane, so that a call that writes runs alone even if
@@ -34,9 +34,9 @@ func (l *lane) configure(p *catalog.Plugin) {
 	l.queue.configure(p.Manifest.Reads == manifest.ReadsConcurrent)
 }
 
-// runner manages the worker of one version of a plugin. Snapshots that have the same version share its runner.
+// runner manages the worker of one version of a plugin. Generations that have the same version share its runner.
 type runner struct {
-	plugin  atomic.Pointer[plugin]    // the plugin in the latest snapshot that has this runner
+	plugin  atomic.Pointer[plugin]    // the plugin in the latest generation that has this runner
 	worker  func() *worker.Supervisor // returns the worker, which the first call creates
 	network func() (*network, error)
 	started atomic.Bool // whether the function worker has been called

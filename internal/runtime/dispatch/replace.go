@@ -8,16 +8,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 )
 
-// Update is a snapshot that Apply can make the current snapshot.
+// Update is a generation that Apply can make the current generation.
 type Update struct {
-	old, next *snapshot
+	old, next *generation
 }
 
 // Prepare returns the Update to the Catalog c. If the settings of the audit log have changed, Prepare opens the new log. Its result must
 // therefore be passed to Apply. Calls of Prepare, Apply and Close must not be concurrent.
 func (d *Dispatcher) Prepare(c *catalog.Catalog) (*Update, error) {
 	old := d.current.Load()
-	next := newSnapshot(d, c, old)
+	next := newGeneration(d, c, old)
 	if err := next.checkSystem(); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ const failureReplaced = "replaced"
 // it.
 func (p *plugin) checkGrant(tool string) error {
 	now := p.dispatcher.current.Load()
-	if now == p.snapshot || slices.ContainsFunc(now.plugins, func(next *plugin) bool { return next.StillGrants(p.Plugin, tool) }) {
+	if now == p.generation || slices.ContainsFunc(now.plugins, func(next *plugin) bool { return next.StillGrants(p.Plugin, tool) }) {
 		return nil
 	}
 	return &engine.Error{Code: failureReplaced, Plugin: p.Name,

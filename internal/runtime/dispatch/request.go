@@ -41,12 +41,12 @@ func (p *plugin) enqueue(r call.Request, write bool) *queued {
 }
 
 // enqueueToolCall queues a call of the tool that r names. It returns nil if that tool is not offered.
-func (s *snapshot) enqueueToolCall(r call.Request) gateway.Queued {
-	tool := s.catalog.Tool(r.Name)
+func (g *generation) enqueueToolCall(r call.Request) gateway.Queued {
+	tool := g.catalog.Tool(r.Name)
 	if tool == nil {
 		return nil
 	}
-	q := s.plugins[tool.Plugin.Index].enqueue(r, tool.Write)
+	q := g.plugins[tool.Plugin.Index].enqueue(r, tool.Write)
 	q.tool = tool
 	return q
 }

@@ -30,7 +30,7 @@ func catalogOf(change func(*catalog.Catalog)) *catalog.Catalog {
 	return c
 }
 
-func TestSnapshotKeepsRunnersOfEqualPlugins(t *testing.T) {
+func TestGenerationKeepsRunnersOfEqualPlugins(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*catalog.Catalog)
 		want   bool
@@ -53,7 +53,7 @@ func TestSnapshotKeepsRunnersOfEqualPlugins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := New(catalogOf(nil))
 			old := d.current.Load()
-			next := newSnapshot(d, catalogOf(test.change), old)
+			next := newGeneration(d, catalogOf(test.change), old)
 			if got := next.plugins[0].runner == old.plugins[0].runner; got != test.want {
 				t.Errorf("the runner is kept: %v, want %v", got, test.want)
 			}
@@ -147,17 +147,17 @@ func TestVersionsOfPluginShareQueue(t *testing.T) {
 	})
 }
 
-func TestReplacedSnapshotIsClosedAfterLastRequest(t *testing.T) {
+func TestReplacedGenerationIsClosedAfterLastRequest(t *testing.T) {
 	d := opened()
 	s := d.acquire()
 	replaceBy(t, d, catalogOf(nil))
 	replaceBy(t, d, catalogOf(nil))
-	if len(d.live) != 2 { // the second snapshot had no request, so it is closed
-		t.Errorf("%d snapshots are open, want 2", len(d.live))
+	if len(d.live) != 2 { // the second generation had no request, so it is closed
+		t.Errorf("%d generations are open, want 2", len(d.live))
 	}
 	s.release()
 	if len(d.live) != 1 || d.live[0] != d.current.Load() {
-		t.Errorf("%d snapshots are open, want the current one", len(d.live))
+		t.Errorf("%d generations are open, want the current one", len(d.live))
 	}
 }
 
