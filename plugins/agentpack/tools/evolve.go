@@ -7,19 +7,25 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/evolve"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
 )
 
-// evolvePropose commits edits of deployed files to a new branch of the config repo.
-func evolvePropose(c *call) (any, error) {
+// prepareEvolve prepares a call that writes files unless it is a dry run.
+func (c *call) prepareEvolve() (*plan.Prepared, error) {
 	if !c.dryRun {
 		if err := c.recover(); err != nil {
 			return nil, err
 		}
 	}
-	result, err := c.prepare()
+	return c.prepare()
+}
+
+// evolvePropose commits edits of deployed files to a new branch of the config repo.
+func evolvePropose(c *call) (any, error) {
+	result, err := c.prepareEvolve()
 	if err != nil {
 		return nil, err
 	}
@@ -32,12 +38,7 @@ func evolvePropose(c *call) (any, error) {
 
 // evolveRestore writes deployed files that are missing again.
 func evolveRestore(c *call) (any, error) {
-	if !c.dryRun {
-		if err := c.recover(); err != nil {
-			return nil, err
-		}
-	}
-	result, err := c.prepare()
+	result, err := c.prepareEvolve()
 	if err != nil {
 		return nil, err
 	}
