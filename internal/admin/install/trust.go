@@ -2,7 +2,6 @@ package install
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -275,51 +274,4 @@ func resolveDir(path string) (string, error) {
 func trustStore(o discovery.Options) trust.Store {
 	dir, _ := discovery.StateDir(o.System) // the store itself checks who owns the directory
 	return trust.In(dir)
-}
-
-// ConfigTrust says whether an edited config is used where a host discovers it.
-type ConfigTrust struct {
-	Trusted bool   `json:"trusted"`
-	Problem string `json:"problem,omitempty"` // why it is not trusted
-	Remedy  string `json:"remedy,omitempty"`
-}
-
-// update replaces the content of a config. The new content becomes trusted if the old content was trusted, or if the
-// config is new: the user has consented to the edit, but not to the rest of an untrusted config.
-func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, error) {
-	path, err := resolveDir(f.Path)
-	if err != nil {
-		return ConfigTrust{}, err
-	}
-	trusted := !f.Exists
-	var problem error
-	var includes []trust.File // the edit does not change these files; if one has changed already, the new record does not match it
-	if f.Exists {
-		var record *trust.Record
-		if record, problem = store.Lookup(path); record != nil {
-			trusted, includes = record.SHA256 == userfile.Digest(f.Data), record.Includes
-		}
-	}
-	if err := f.replace(content); err != nil {
-		return ConfigTrust{}, err
-	}
-	if filepath.Base(path) != config.FileName || f.by == discovery.ByUser {
-		return ConfigTrust{}, nil // trust does not apply to a file that no host discovers, nor to the user's own config
-	}
-	if trusted {
-		problem = store.Add(path, userfile.Digest(content), includes...)
-	}
-	if trusted && problem == nil {
-		return ConfigTrust{Trusted: true}, nil
-	}
-	untrusted := discovery.UntrustedError{Path: path, Reason: problem}
-	return ConfigTrust{Problem: untrusted.Problem(), Remedy: untrusted.Remedy()}, nil
-}
-
-// Message explains the consequence of an untrusted config; empty if the config is trusted or trust does not apply.
-func (t ConfigTrust) Message() string {
-	if t.Trusted || t.Problem == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s, so a host that discovers it does not use it: %s", t.Problem, t.Remedy)
 }

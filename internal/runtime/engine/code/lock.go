@@ -2,11 +2,11 @@ package code
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
 )
 
 // isLinked reports whether path still names the open file.
@@ -37,70 +37,37 @@ func poll(ctx context.Context, try func() (bool, error)) error {
 	}
 }
 
-// lockedDir is a directory owned by this process. Its lock shows other processes that the owner is alive.
-type lockedDir struct {
+// entryLock is held while an entry is filled.
+type entryLock struct {
 	path string
-	lock *os.File
+	file *os.File
 }
 
-// newLockedDir creates a directory in dir whose name begins with prefix.
-func newLockedDir(dir, prefix string) (*lockedDir, error) {
-	for {
-		path, err := os.MkdirTemp(dir, prefix)
-		if err != nil {
-			return nil, err
-		}
-		lock, locked, err := lockDir(path)
-		if locked {
-			return &lockedDir{path, lock}, nil
-		}
-		if lock != nil {
-			lock.Close()
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // sweepDead of another process may have removed the directory; then another one is created
-			return nil, errors.Join(err, removeTree(path))
-		}
+// tryLockEntry acquires the lock of an entry. It returns nil if another caller holds the lock.
+func (q queue) tryLockEntry(key string) (*entryLock, error) {
+	path := filepath.Join(q.dir, key+".lock")
+	file, err := filelock.Open(path)
+	if err != nil {
+		return nil, err
 	}
-}
-
-// remove removes the directory, unless it was renamed, and releases the lock.
-func (d *lockedDir) remove() error {
-	err := removeTree(d.path)
-	return errors.Join(err, d.lock.Close(), forgetLock(d.path))
-}
-
-// sweepDead removes directories created by newLockedDir whose owners are dead.
-func sweepDead(dir, prefix string) {
-	paths, _ := filepath.Glob(filepath.Join(dir, prefix+"*"))
-	for _, path := range paths {
-		info, err := os.Lstat(path)
-		if err != nil || !info.IsDir() || !ownedByUser(info) {
-			continue
-		}
-		lock, dead, _ := lockDir(path)
-		if dead {
-			_ = removeTree(path)
-		}
-		if lock != nil {
-			lock.Close()
-		}
-		if dead {
-			_ = forgetLock(path)
-		}
+	locked, err := filelock.Try(file, filelock.Exclusive)
+	if err != nil || !locked || !isLinked(file, path) { // the previous owner of the lock may have removed the file
+		file.Close()
+		return nil, err
 	}
+	return &entryLock{path, file}, nil
 }
 
-// removeTree removes a directory tree. A compiler may have created directories without permissions in it.
-func removeTree(path string) error {
-	err := os.RemoveAll(path)
-	if err == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(path, func(path string, item fs.DirEntry, _ error) error {
-		if item != nil && item.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
+// lockEntry waits for the lock of an entry.
+func (q queue) lockEntry(ctx context.Context, key string) (*entryLock, error) {
+	var lock *entryLock
+	err := poll(ctx, func() (_ bool, err error) {
+		lock, err = q.tryLockEntry(key)
+		return lock != nil, err
 	})
-	return os.RemoveAll(path)
+	return lock, err
+}
+
+func (l *entryLock) unlock() {
+	removeLock(l.file, l.path)
 }
