@@ -29,11 +29,12 @@ func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
 	return abi.FileModeResult{Mode: uint32(stat.Mode.Perm())}, nil
 }
 
-// faults is a Caller for use outside of a call. It stores the last fault.
+// faults is a Caller for use outside of a call. It stores the last fault and charges nothing.
 type faults struct{ last error }
 
 func (f *faults) Context() context.Context { return context.Background() }
 func (f *faults) Fault(err error)          { f.last = err }
+func (f *faults) Spend(int)                {}
 
 // fileError returns the error of an operation on a path.
 func fileError(op, path string, errno experimentalsys.Errno, cause error) error {

@@ -150,11 +150,12 @@ func (b *Box) workingDirectory() string {
 // Env returns the module's environment.
 func (b *Box) Env() map[string]string { return b.env }
 
-// Caller is the call that an instance runs. Fault receives errors for which WASI has no errno. It is an alias so that the
-// engine need not import this package.
+// Caller is the call that an instance runs. Fault receives errors for which WASI has no errno; Spend charges for work on a
+// number of bytes. It is an alias of the same type as engine.Caller, so that the engine need not import this package.
 type Caller = interface {
 	Context() context.Context
 	Fault(err error)
+	Spend(bytes int)
 }
 
 // FS returns the file tree of one instance.
@@ -174,7 +175,7 @@ func (b *Box) tree(caller Caller, dir string) *vfs.FS {
 		WorkingDir: dir,
 		MaxOpen:    b.config.Limits.Files,
 		Hidden:     b.hidden.isHidden,
-		Charge:     charge(caller),
+		Charge:     func(entries int) { caller.Spend(entries * entryCost) },
 		Context:    caller.Context,
 		Changing:   func() { b.changing(caller.Context()) },
 		OnError: func(op, path string, err error) {
@@ -199,16 +200,6 @@ func (b *Box) changing(ctx context.Context) {
 
 // entryCost is the charge for reading one directory entry, in bytes.
 const entryCost = 1 << 10
-
-// charge returns a function that charges a caller for directory entries; it returns nil if the caller does not support
-// charges.
-func charge(caller Caller) func(entries int) {
-	payer, ok := caller.(interface{ Spend(bytes int) })
-	if !ok {
-		return nil
-	}
-	return func(entries int) { payer.Spend(entries * entryCost) }
-}
 
 // Rate limit of the log: a module can provoke any number of refusals.
 const (

@@ -26,6 +26,8 @@ type Caller = interface {
 	Context() context.Context
 	// Fault records an error for which WASI has no errno, such as a full disk. Call returns it in Held.Faults.
 	Fault(err error)
+	// Spend charges the current call for work on a number of bytes. It may end the call by a panic.
+	Spend(bytes int)
 }
 
 // Spec describes a module, its resources and its limits.

@@ -34,7 +34,7 @@ func cloneChunked(from []byte) []byte {
 	return to
 }
 
-// Spend charges the current call for work on a number of bytes, yields to other goroutines before a large piece, and
+// Spend implements Caller. It charges the current call for work on a number of bytes, yields to other goroutines before a large piece, and
 // aborts the call if its context has ended. File systems call it too. bindCounters has looked up the counters by then,
 // because the guards of WASI functions (see package meter) call the host first.
 func (i *instance) Spend(bytes int) {

@@ -66,7 +66,7 @@ func confineTo(setup wire.Setup) (confinement, error) {
 }
 
 // newBox returns the sandbox of the module.
-func newBox(setup wire.Setup, derive deriveFunc, log hclog.Logger) (*sandbox.Box, error) {
+func newBox(setup wire.Setup, derive func(context.Context, sandbox.Derivation, sandbox.DerivedFile) ([]byte, error), log hclog.Logger) (*sandbox.Box, error) {
 	c := sandbox.Config{
 		Plugin: setup.Plugin, Hidden: sandbox.Hidden{Patterns: setup.Deny, Own: setup.Own}, Remotes: setup.Remotes, Transport: transport{},
 		Locks: file(setup.Locks, "locks"), Env: setup.Env, Limits: manifest.Limits{Files: setup.Limits.Files, Memory: setup.Limits.Memory},
@@ -100,7 +100,7 @@ func mount(i int, m wire.Mount) vfs.Mount {
 		staged := out.Dir
 		out.Dir = nil
 		out.Create = func(ctx context.Context) (*os.File, error) {
-			c := callOf(ctx)
+			c := runningOf(ctx)
 			if c == nil {
 				return nil, errNoCall
 			}
@@ -136,14 +136,14 @@ func spec(setup wire.Setup, code string, tracker *dirtypages.Tracker, box *sandb
 var errNoCall = errors.New("host operations are only available during a call")
 
 func changes(ctx context.Context) {
-	if c := callOf(ctx); c != nil {
+	if c := runningOf(ctx); c != nil {
 		c.changes()
 	}
 }
 
 // operate sends an operation to the host process and returns the result. Parameters and result are JSON.
 func operate[R any](ctx context.Context, op string, params any) (result R, err error) {
-	c := callOf(ctx)
+	c := runningOf(ctx)
 	if c == nil {
 		return result, errNoCall
 	}
@@ -212,7 +212,7 @@ type body struct {
 // Read implements io.Reader.
 func (b *body) Read(to []byte) (int, error) {
 	if b.rest.Len() == 0 {
-		c := callOf(b.ctx)
+		c := runningOf(b.ctx)
 		if c == nil {
 			return 0, errNoCall
 		}
@@ -234,7 +234,7 @@ func (b *body) Close() error {
 		return nil
 	}
 	b.closed = true
-	c := callOf(b.ctx)
+	c := runningOf(b.ctx)
 	if c == nil {
 		return errNoCall
 	}

@@ -19,9 +19,6 @@ func newCache(d wire.Derived) *derived.Cache {
 	return derived.NewCache(tag, d.Kept, file(d.Older, "derived data"), file(d.Newer, "derived data"))
 }
 
-// deriveFunc is the type of sandbox.Config.Derive.
-type deriveFunc = func(context.Context, sandbox.Derivation, sandbox.DerivedFile) ([]byte, error)
-
 // derive implements sandbox.Config.Derive. The sandbox has checked that the module may read the file.
 func (s *server) derive(ctx context.Context, kind sandbox.Derivation, file sandbox.DerivedFile) ([]byte, error) {
 	if !kind.SHA256 && !s.module.Derives() {
@@ -33,7 +30,7 @@ func (s *server) derive(ctx context.Context, kind sandbox.Derivation, file sandb
 		key.Function = derived.SHA256
 	}
 	busy := func() {
-		if c := callOf(ctx); c != nil {
+		if c := runningOf(ctx); c != nil {
 			c.busy()
 		}
 	}

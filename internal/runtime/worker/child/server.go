@@ -54,8 +54,8 @@ type running struct {
 
 type runningKey struct{}
 
-// callOf returns the call of an operation; nil outside of a call.
-func callOf(ctx context.Context) *running {
+// runningOf returns the call of an operation; nil outside of a call.
+func runningOf(ctx context.Context) *running {
 	c, _ := ctx.Value(runningKey{}).(*running)
 	return c
 }
