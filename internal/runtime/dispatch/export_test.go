@@ -11,7 +11,7 @@ func Failed(c gateway.Queued, err error) error { return c.(*pinned).Queued.(*que
 func Started(d *Dispatcher) []string {
 	var names []string
 	for _, p := range d.current.Load().plugins {
-		if p.started.Load() {
+		if p.runner.started.Load() {
 			names = append(names, p.Name)
 		}
 	}

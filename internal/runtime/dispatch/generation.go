@@ -107,7 +107,7 @@ func (g *generation) close() {
 	runners, logs := d.open()
 	for _, p := range g.plugins {
 		if _, shared := runners[p.runner]; !shared {
-			p.close()
+			p.runner.close()
 		}
 	}
 	if !logs[g.audit] && g.audit != nil {

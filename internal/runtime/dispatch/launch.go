@@ -22,7 +22,7 @@ import (
 
 // newWorker returns the Supervisor that runs the plugin's calls. It does not start a process.
 func (p *plugin) newWorker() *worker.Supervisor {
-	p.started.Store(true)
+	p.runner.started.Store(true)
 	return worker.New(worker.Config{
 		Plugin: p.Name, Command: p.dispatcher.workerCommand, Limits: p.workerLimits(), Queue: p.Grant.Limits.Queue,
 		Prepare: func(ctx context.Context) (*worker.Launch, error) { return p.runner.plugin.Load().prepare(ctx) }, Pool: p.dispatcher.pool, Log: p.Log,
@@ -51,9 +51,9 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	if err := p.checkGrant(""); err != nil {
 		return nil, err
 	}
-	p.compiling.Add(1)
+	p.runner.compiling.Add(1)
 	compiled, err := p.verifiedCode(ctx)
-	p.compiling.Add(-1)
+	p.runner.compiling.Add(-1)
 	if err != nil {
 		return nil, worker.CodeError(p.Name, p.Manifest.ModuleFile(), err)
 	}
@@ -91,11 +91,11 @@ func (p *plugin) verifiedCode(ctx context.Context) (*code.Code, error) {
 	store, module := p.dispatcher.store, p.module()
 	compiled, err := store.Ensure(ctx, module, code.Foreground)
 	if err == nil {
-		p.verified.Store(true)
+		p.runner.verified.Store(true)
 		return compiled, nil
 	}
 	refused := (*code.Error)(nil)
-	if module.SHA256 == "" || !p.verified.Load() || !errors.As(err, &refused) || refused.Reason != code.Digest && refused.Reason != code.Missing {
+	if module.SHA256 == "" || !p.runner.verified.Load() || !errors.As(err, &refused) || refused.Reason != code.Digest && refused.Reason != code.Missing {
 		return nil, err
 	}
 	kept, missing := store.Verified(module.SHA256)

@@ -89,7 +89,7 @@ func IsStartReport(method string, params []byte) bool {
 // a log message. It must not be called while the module runs the call.
 func (v *pluginNotifier) reportStart(ctx context.Context) {
 	text := startingPlugin + v.plugin.Name
-	if v.plugin.compiling.Load() > 0 {
+	if v.plugin.runner.compiling.Load() > 0 {
 		text = compilingModule + v.plugin.Name + ", which happens once for each version"
 	}
 	quoted := string(rawjson.Quote(text))

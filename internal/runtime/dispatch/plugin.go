@@ -12,8 +12,8 @@ import (
 // plugin is one plugin in a generation.
 type plugin struct {
 	*catalog.Plugin
-	*lane
-	*runner
+	lane       *lane
+	runner     *runner
 	dispatcher *Dispatcher
 	generation *generation
 }

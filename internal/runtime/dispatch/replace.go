@@ -65,7 +65,7 @@ func (d *Dispatcher) Apply(u *Update) {
 	d.current.Store(u.next)
 	for _, p := range u.old.plugins {
 		if !kept[p.runner] {
-			p.retire()
+			p.runner.retire()
 		}
 	}
 	u.old.release()

@@ -37,7 +37,7 @@ var _ gateway.ResponseWritten = (*queued)(nil)
 
 // enqueue queues a request to a plugin. The caller must call Execute of the result.
 func (p *plugin) enqueue(r call.Request, write bool) *queued {
-	return &queued{Request: r, plugin: p, ticket: p.queue.enter(write)}
+	return &queued{Request: r, plugin: p, ticket: p.lane.queue.enter(write)}
 }
 
 // enqueueToolCall queues a call of the tool that r names. It returns nil if that tool is not offered.
@@ -54,7 +54,7 @@ func (g *generation) enqueueToolCall(r call.Request) gateway.Queued {
 // hold acquires one of the slots of the plugin for the request.
 func (q *queued) hold(ctx context.Context) error {
 	patience := q.plugin.Grant.Limits.Queue
-	err := q.plugin.slots.acquire(ctx, q.ticket.number, patience)
+	err := q.plugin.lane.slots.acquire(ctx, q.ticket.number, patience)
 	if errors.Is(err, errNoSlot) {
 		return q.failed(&engine.Error{Code: engine.CodeQueue,
 			Message: fmt.Sprintf("waited for %s, but none of its %d slots became free: raise limits.concurrency, or send fewer calls at a time", patience, q.plugin.Grant.Limits.Concurrency)})
@@ -67,7 +67,7 @@ func (q *queued) hold(ctx context.Context) error {
 func (q *queued) ResponseWritten() {
 	if q.held {
 		q.held = false
-		q.plugin.slots.release()
+		q.plugin.lane.slots.release()
 	}
 }
 
@@ -105,7 +105,7 @@ func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(wire.
 	if err := q.plugin.checkGrant(tool); err != nil {
 		return call.Result{}, q.failed(err)
 	}
-	network, err := q.plugin.network()
+	network, err := q.plugin.runner.network()
 	if err != nil {
 		return call.Result{}, q.failed(q.plugin.sandboxError(err))
 	}
@@ -116,7 +116,7 @@ func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(wire.
 	}
 	q.Recorded = record != nil
 	notify := &pluginNotifier{Notifier: n, plugin: q.plugin}
-	result, err := q.plugin.worker().Call(ctx, worker.Hooked{
+	result, err := q.plugin.runner.worker().Call(ctx, worker.Hooked{
 		Request: &q.Request, Operate: q.plugin.operator(notify, session), Record: record, Waiting: func() { notify.reportStart(ctx) },
 	})
 	switch {

@@ -22,7 +22,7 @@ import (
 func TestUnwrittenAnswersKeepTheirSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &plugin{Plugin: &catalog.Plugin{Name: "it", Manifest: &manifest.Manifest{}, Log: hclog.NewNullLogger()}, lane: &lane{}}
-		p.slots.resize(2)
+		p.lane.slots.resize(2)
 		p.Grant.Limits.Queue = time.Minute
 		ask := func() *queued {
 			return p.enqueue(call.Request{Method: abi.MethodToolsCall, Name: "it_reads"}, false)
@@ -38,8 +38,8 @@ func TestUnwrittenAnswersKeepTheirSlots(t *testing.T) {
 			t.Errorf("the third got %v", err)
 		}
 		third.ResponseWritten() // the third call has no slot, so this must not release one
-		if p.slots.free != 0 {
-			t.Errorf("%d slots are free, want 0", p.slots.free)
+		if p.lane.slots.free != 0 {
+			t.Errorf("%d slots are free, want 0", p.lane.slots.free)
 		}
 		stopped, stop := context.WithCancel(t.Context())
 		stop()

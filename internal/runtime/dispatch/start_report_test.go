@@ -27,10 +27,10 @@ func TestStartIsReportedBeforeTheProgressOfTheModule(t *testing.T) {
 	var client sentNotifications
 	p := &plugin{Plugin: &catalog.Plugin{Manifest: &manifest.Manifest{}}, runner: &runner{}}
 	p.Name = "notes"
-	p.compiling.Add(1)
+	p.runner.compiling.Add(1)
 	v := &pluginNotifier{Notifier: &client, plugin: p}
 	v.reportStart(t.Context())
-	p.compiling.Add(-1)
+	p.runner.compiling.Add(-1)
 	v.reportStart(t.Context())
 	for _, progress := range []string{"0", "0.000001", "0.5", "1"} {
 		if err := v.Notify(t.Context(), methodProgress, json.RawMessage(`{"progress":`+progress+`}`)); err != nil {
