@@ -36,6 +36,7 @@ var stopAddress uintptr
 
 // State of signalThreads that the signal handler uses.
 var (
+	//lint:ignore U1000 the handler, which is assembly code, reads it
 	request  [4]uintptr // a system call and its arguments
 	arrived  uint32     // number of threads in the handler
 	released uint32     // whether they may leave it
