@@ -1,5 +1,6 @@
-// Package gateway implements an MCP server over a pair of streams, the stdio transport. New makes a Gateway from a
-// Config and a Backend, which executes requests; Gateway.Serve serves one client until its stream ends.
+// Package gateway implements an MCP server. New makes a Gateway from a Config and a Backend, which executes requests.
+// Gateway.Serve is the stdio transport: it serves one client until its stream ends. A transport with many
+// clients, such as package httpserver, makes a session for each with Gateway.NewTransport and passes messages to it.
 //
 // The gateway handles framing, ids, ordering, calls in flight, notifications and the encoding of responses. It uses
 // types and protocol versions of the MCP library, but not its server. It does not know plugins, grants or modules.

@@ -1,6 +1,6 @@
 // Package engine runs WASM modules. Load loads compiled code, which a code.Store of the host process has produced;
-// Module.Call sends a request and returns the response. The package does not know MCP: requests and responses are bytes,
-// and a Spec lists the module's kind, resources and limits.
+// Module.Call sends a call.Request, as the module's kind encodes it, and returns the response. The bytes of the response
+// are untrusted: package child validates them. A Spec lists the module's kind, resources and limits.
 //
 // Each call has an instance to itself. Unless Spec.Reused is set, the instance is restored to its snapshot after the
 // call. An instance that trapped, exited, was stopped or cannot be restored is closed.

@@ -48,22 +48,23 @@ type pending struct {
 	ctx     context.Context
 	operate Operate
 	record  func(wire.Record)
-	late    time.Time     // time at which the worker is killed, unless it has ended the call and read the reply to its operation; guarded by conn.mu
 	end     time.Time     // deadline of the call's operations
 	wake    chan struct{} // receives an element when the state has changed; capacity 1
 
-	sent, canceled atomic.Bool // whether the call, and its cancellation, were sent
+	sent, canceled atomic.Bool    // whether the call, and its cancellation, were sent
+	inFlight       sync.WaitGroup // host operations in flight
 
-	inFlight   sync.WaitGroup     // host operations in flight
-	cancel     context.CancelFunc // cancels the operations; nil if the call had none; guarded by conn.mu
-	wrote      bool               // whether the call may have written something; guarded by conn.mu
-	told       bool               // whether the worker has reported that the call writes; guarded by conn.mu
-	records    int                // number of records; guarded by conn.mu
-	operations int                // number of operations; guarded by conn.mu
-	parts      int                // number of parts of git operations, bounded by maxParts; guarded by conn.mu
-	busy       bool               // whether an operation is in flight; guarded by conn.mu
-	waiting    bool               // whether the call is in await, so that it can take over reading; guarded by conn.mu
-	done       bool               // whether the call has ended; guarded by conn.mu
+	// The following fields are guarded by conn.mu. After done, result and err do not change.
+	late       time.Time          // time at which the worker is killed, unless it has ended the call and read the reply to its operation
+	cancel     context.CancelFunc // cancels the operations; nil if the call had none
+	wrote      bool               // whether the call may have written something
+	told       bool               // whether the worker has reported that the call writes
+	records    int                // number of records
+	operations int                // number of operations
+	parts      int                // number of parts of git operations, bounded by maxParts
+	busy       bool               // whether an operation is in flight
+	waiting    bool               // whether the call is in await, so that it can take over reading
+	done       bool               // whether the call has ended
 	result     call.Result
 	err        error
 }
