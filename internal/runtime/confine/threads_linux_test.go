@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 const lockedThreads = 24
@@ -164,9 +166,7 @@ func withCgo() bool {
 // layers.
 func TestInOtherBuild(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
+	testenv.NotShort(t, "builds a program")
 	enabled := "0"
 	if !withCgo() {
 		compiler, err := exec.Command("go", "env", "CC").Output()
