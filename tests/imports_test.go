@@ -123,7 +123,7 @@ var rules = []rule{
 	},
 	{
 		from: []string{"internal/sandbox/beneath", "internal/sandbox/dial"}, to: []string{"internal/sandbox/git/...", "internal/sandbox/vfs", "internal/sandbox/fetch"},
-		why: "they check each path and each address, whoever asks",
+		why: "they check each path and each address in the same way for every caller",
 	},
 	{
 		from: []string{"internal/sandbox/vfs", "internal/sandbox/git/..."}, to: []string{"internal/sandbox/dial", "internal/sandbox/fetch"},
@@ -162,7 +162,7 @@ var rules = []rule{
 	{
 		from: []string{"internal/authoring/agreement", "internal/authoring/build", "internal/authoring/dev", "internal/authoring/scaffold"},
 		to:   []string{"host", "internal/policy/config", "internal/policy/trust", "internal/policy/catalog", "internal/runtime/dispatch"},
-		why:  "tools for authors do not decide grants, and serve nobody",
+		why:  "tools for authors neither decide grants nor serve clients",
 	},
 	{
 		from: []string{

@@ -12,10 +12,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-)
 
-// repository is the module path of this repository.
-const repository = "github.com/bulkhead-mcp/bulkhead"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
+)
 
 // sources is the content that an entry is built from.
 type sources struct {
@@ -26,7 +25,7 @@ type sources struct {
 
 // newSources returns sources with what every build depends on.
 func newSources() (*sources, error) {
-	root, err := repositoryRoot()
+	root, err := testenv.Root()
 	if err != nil {
 		return nil, err
 	}
@@ -36,24 +35,6 @@ func newSources() (*sources, error) {
 		fmt.Fprintf(&s.text, "%s=%s\n", name, os.Getenv(name))
 	}
 	return s, s.addFiles(filepath.Join(root, "go.mod"), filepath.Join(root, "go.sum"))
-}
-
-// repositoryRoot returns the directory of go.mod above the working directory, which is the one of the package under test.
-func repositoryRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && strings.HasPrefix(string(text), "module "+repository+"\n") {
-			return dir, nil
-		}
-		if filepath.Dir(dir) == dir {
-			return "", fmt.Errorf("no go.mod of %s above the test", repository)
-		}
-		dir = filepath.Dir(dir)
-	}
 }
 
 // key returns the digest of everything added.
@@ -89,8 +70,8 @@ func (s *sources) addPackage(context *build.Context, dir string) error {
 		}
 	}
 	for _, path := range p.Imports {
-		if path == repository || strings.HasPrefix(path, repository+"/") {
-			if err := s.addPackage(context, filepath.Join(s.root, strings.TrimPrefix(path, repository))); err != nil {
+		if path == testenv.Repository || strings.HasPrefix(path, testenv.Repository+"/") {
+			if err := s.addPackage(context, filepath.Join(s.root, strings.TrimPrefix(path, testenv.Repository))); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,6 @@
 // Package trust stores the user's trust decisions: files and directories that a host may discover in a working directory or
 // project, each with the digest of the reviewed content. A path is untrusted if it has no record or if its digest differs. Start
-// with In and Store.Lookup. The package asks nobody: commands add records after the user has agreed.
+// with In and Store.Lookup. The package does not ask for consent: commands add records after the user has agreed.
 package trust
 
 import (
