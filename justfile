@@ -34,6 +34,11 @@ fuzz:
     .ci/fuzz 30s
     AGENTPACK_DIFF_PAIRS=10000 go test ./plugins/agentpack/diff -run AgreesWithGit -count 1
 
+# which decisions of a package no test pins, by changing one at a time: `just mutate -every 10 ./sdk/transaction -- -short`
+[positional-arguments]
+mutate *ARGUMENTS:
+    go run ./.ci/mutate "$@"
+
 # formatting, vet and staticcheck
 lint:
     gofmt -l .
