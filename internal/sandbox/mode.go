@@ -34,11 +34,15 @@ type faults struct{ last error }
 
 func (f *faults) Context() context.Context { return context.Background() }
 func (f *faults) Fault(err error)          { f.last = err }
+func (f *faults) Errno(uint16)             {}
 func (f *faults) Spend(int)                {}
 
 // fileError returns the error of an operation on a path.
 func fileError(op, path string, errno experimentalsys.Errno, cause error) error {
-	e := &abi.HostError{Code: abi.HostFailed, Message: fmt.Sprintf("%s: %q: %v", op, bounded(path), errno)}
+	e := &abi.HostError{Code: abi.HostFailed, Message: fmt.Sprintf("%s: %q: %v", op, bounded(path), errno), Reason: abi.ReasonOf(cause)}
+	if errno == experimentalsys.EROFS {
+		e.Reason = abi.ReasonReadOnly
+	}
 	switch {
 	case errno == experimentalsys.EACCES || errno == experimentalsys.EPERM:
 		e.Code = abi.HostDenied

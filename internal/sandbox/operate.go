@@ -120,7 +120,7 @@ func (b *Box) Operate(ctx context.Context, request []byte) []byte {
 		response.Result, err = json.Marshal(result)
 	}
 	if err != nil && !errors.As(err, &response.Error) {
-		response = abi.HostResponse{Error: &abi.HostError{Code: abi.HostFailed, Message: err.Error()}}
+		response = abi.HostResponse{Error: &abi.HostError{Code: abi.HostFailed, Message: err.Error(), Reason: abi.ReasonOf(err)}}
 	}
 	answer, err := json.Marshal(response)
 	if err != nil {

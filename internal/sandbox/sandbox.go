@@ -150,11 +150,12 @@ func (b *Box) workingDirectory() string {
 // Env returns the module's environment.
 func (b *Box) Env() map[string]string { return b.env }
 
-// Caller is the call that an instance runs. Fault receives errors for which WASI has no errno; Spend charges for work on a
-// number of bytes. It is an alias of the same type as engine.Caller, so that the engine need not import this package.
+// Caller is the call that an instance runs. Fault receives errors that errno values do not describe completely; Errno receives
+// those of WASI that wazero lacks; Spend charges for work on a number of bytes. It is an alias of the same type as engine.Caller, so that the engine need not import this package.
 type Caller = interface {
 	Context() context.Context
 	Fault(err error)
+	Errno(errno uint16)
 	Spend(bytes int)
 }
 
@@ -178,6 +179,7 @@ func (b *Box) tree(caller Caller, dir string) *vfs.FS {
 		Charge:     func(entries int) { caller.Spend(entries * entryCost) },
 		Context:    caller.Context,
 		Changing:   func() { b.changing(caller.Context()) },
+		Errno:      caller.Errno,
 		OnError: func(op, path string, err error) {
 			caller.Fault(fmt.Errorf("%s %q: %w", op, bounded(path), usage.Cause(err)))
 		},

@@ -24,8 +24,10 @@ import (
 type Caller = interface {
 	// Context returns the context of the current call, or context.Background between calls.
 	Context() context.Context
-	// Fault records an error for which WASI has no errno, such as a full disk. Call returns it in Held.Faults.
+	// Fault records an error that the module's errno does not describe completely. Call returns it in Held.Faults.
 	Fault(err error)
+	// Errno sets the errno of WASI that the module gets instead of the EIO that the file system returns next: wazero lacks some.
+	Errno(errno uint16)
 	// Spend charges the current call for work on a number of bytes. It may end the call by a panic.
 	Spend(bytes int)
 }

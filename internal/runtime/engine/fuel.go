@@ -17,6 +17,7 @@ func (c *execution) resetCounters() {
 	c.fuelGranted = c.nextQuantum()
 	c.fuel().Set(uint64(c.fuelGranted))
 	c.instance.stack.Set(meter.DefaultStack)
+	c.instance.errno.Set(meter.ErrnoIO)
 }
 
 // nextQuantum returns the fuel to grant next: meter.Quantum, which is some ten microseconds of work, or the rest of the fuel

@@ -23,6 +23,7 @@ type instance struct {
 	entry     api.Function
 	fuel      api.MutableGlobal
 	stack     api.MutableGlobal
+	errno     api.MutableGlobal
 	globals   []api.Global // the module's own mutable globals
 	memory    *linearMemory
 	files     handleCounter // nil: no file system
@@ -96,6 +97,7 @@ func (i *instance) bindCounters(mod api.Module) {
 	if i.fuel == nil {
 		i.fuel = mod.ExportedGlobal(meter.ExportFuel).(api.MutableGlobal)
 		i.stack = mod.ExportedGlobal(meter.ExportStack).(api.MutableGlobal)
+		i.errno = mod.ExportedGlobal(meter.ExportErrno).(api.MutableGlobal)
 	}
 }
 
@@ -148,6 +150,13 @@ var _ Caller = (*instance)(nil)
 func (i *instance) Fault(err error) {
 	if i.current != nil {
 		i.current.fault(err)
+	}
+}
+
+// Errno implements Caller. It may be called before the module is instantiated, since wazero opens the root of the tree then.
+func (i *instance) Errno(errno uint16) {
+	if i.errno != nil {
+		i.errno.Set(uint64(errno))
 	}
 }
 

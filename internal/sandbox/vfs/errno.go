@@ -65,6 +65,9 @@ func (f *FS) fail(op, name string, err error) sys.Errno {
 		return r.errno
 	}
 	errno, exact := toErrno(err)
+	if errno == sys.EIO && f.config.Errno != nil {
+		f.config.Errno(wasiErrno(err))
+	}
 	if !exact && f.config.OnError != nil {
 		f.config.OnError(op, name, err)
 	}
@@ -102,7 +105,32 @@ func toErrno(err error) (errno sys.Errno, exact bool) {
 	if e == syscall.EOPNOTSUPP { // the same number as ENOTSUP on Linux only
 		return sys.ENOTSUP, true
 	}
-	// Errno values that wazero lacks, such as ENOSPC, EDQUOT, EFBIG and EMFILE, become EIO.
+	// Errno values that wazero lacks become EIO: see wasiErrno.
 	errno = sys.UnwrapOSError(e)
 	return errno, errno != sys.EIO
+}
+
+// errnoIO is WASI's errno EIO.
+const errnoIO = 29
+
+// wasiErrnos has the errno values of WASI that wazero lacks, for errors that a module can handle.
+var wasiErrnos = map[syscall.Errno]uint16{
+	syscall.EDQUOT: 19,
+	syscall.EFBIG:  22,
+	syscall.EMFILE: 33,
+	syscall.ENFILE: 41,
+	syscall.ENOLCK: 46,
+	syscall.ENOMEM: 48,
+	syscall.ENOSPC: 51,
+	syscall.ESTALE: 72,
+}
+
+// wasiErrno returns the errno of WASI for an error that toErrno maps to EIO.
+func wasiErrno(err error) uint16 {
+	if e, ok := errors.AsType[syscall.Errno](err); ok {
+		if errno, ok := wasiErrnos[portable(e)]; ok {
+			return errno
+		}
+	}
+	return errnoIO
 }

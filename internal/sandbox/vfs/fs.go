@@ -48,8 +48,8 @@ type Config struct {
 	// WorkingDir makes the tree relative: it is the absolute path of the working directory of a program that has none itself. See
 	// relative.go. Scan and OpenDirectory take absolute paths. Empty means that the tree is not relative.
 	WorkingDir string
-	// MaxOpen bounds the files and directories open at the same time; 0 or less means 256. Further ones fail with EIO,
-	// since wazero has no EMFILE, and OnError is called with the limit.
+	// MaxOpen bounds the files and directories open at the same time; 0 or less means 256. Further ones fail with EMFILE,
+	// and OnError is called with the limit.
 	MaxOpen int
 	// Charge is called with the number of directory entries that the host has read on behalf of a call; nil means that
 	// nothing is charged. It may end the call by a panic.
@@ -58,8 +58,11 @@ type Config struct {
 	Context func() context.Context
 	// Changing is called before every change; nil means that no call is needed.
 	Changing func()
-	// OnError is called with errors for which the module gets a less specific errno, such as EIO for a full disk; nil
-	// means that they are not reported.
+	// Errno is called with an errno of WASI that wazero lacks, such as ENOSPC. The operation returns EIO instead. nil means that the module
+	// gets EIO.
+	Errno func(errno uint16)
+	// OnError is called with errors for which the module gets a less specific errno, and with those that an admin can
+	// remedy, such as a full disk; nil means that they are not reported.
 	OnError func(op, path string, err error)
 	// Denied is called for every refusal of something that is not granted; nil means that refusals are not reported.
 	Denied func(op, path string)

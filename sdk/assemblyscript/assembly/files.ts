@@ -41,6 +41,22 @@ export function environment(name: string): string | null {
   return null;
 }
 
+let lastErrno: i32 = 0;
+
+/**
+ * Returns the errno of WASI of the last function of this file that failed, such as 51 (the disk is full), 19 (the quota is exceeded),
+ * 33 (too many open files), 2 (not granted) or 44 (does not exist); 0 if none has.
+ */
+export function fileErrno(): i32 {
+  return lastErrno;
+}
+
+/** Records an errno, and reports success. */
+function succeeded(errno: i32): bool {
+  if (errno != 0) lastErrno = errno;
+  return errno == 0;
+}
+
 /** Opens a path; a negative number is an errno of WASI. */
 function open(path: string, flags: i32, rights: i64): i32 {
   if (!path.startsWith("/")) {
@@ -52,7 +68,7 @@ function open(path: string, flags: i32, rights: i64): i32 {
   const errno = path_open(
     ROOT, FOLLOW, changetype<usize>(bytes), bytes.byteLength, flags, rights, rights, 0, changetype<usize>(opened),
   );
-  return errno == 0 ? opened[0] : -errno;
+  return succeeded(errno) ? opened[0] : -errno;
 }
 
 /** Returns the content of a file; null if it cannot be read. */
@@ -76,7 +92,7 @@ export function readFile(path: string): Uint8Array | null {
     length += vector[2];
   }
   fd_close(fd);
-  return errno == 0 ? Uint8Array.wrap(content, 0, length) : null;
+  return succeeded(errno) ? Uint8Array.wrap(content, 0, length) : null;
 }
 
 /** Returns the text of a file; null if it cannot be read. */
@@ -90,7 +106,7 @@ export function writeFile(path: string, bytes: Uint8Array): bool {
   const fd = open(path, CREATE_AND_TRUNCATE, RIGHT_WRITE);
   if (fd < 0) return false;
   const complete = writeAll(fd, bytes.dataStart, bytes.length);
-  return fd_close(fd) == 0 && complete;
+  return succeeded(fd_close(fd)) && complete;
 }
 
 function writeAll(fd: i32, at: usize, length: i32): bool {
@@ -98,7 +114,7 @@ function writeAll(fd: i32, at: usize, length: i32): bool {
   while (length > 0) {
     vector[0] = <u32>at;
     vector[1] = length;
-    if (fd_write(fd, changetype<usize>(vector), 1, changetype<usize>(vector) + 8) != 0) return false;
+    if (!succeeded(fd_write(fd, changetype<usize>(vector), 1, changetype<usize>(vector) + 8))) return false;
     at += vector[2];
     length -= vector[2];
   }
@@ -135,5 +151,5 @@ export function listDirectory(path: string): string[] | null {
     }
   } while (used[0] == CHUNK);
   fd_close(fd);
-  return errno == 0 ? names : null;
+  return succeeded(errno) ? names : null;
 }

@@ -16,7 +16,7 @@
  */
 
 export { bulkhead_abort, bulkhead_abi_1, bulkhead_call } from "./exports";
-export { environment, listDirectory, print, readFile, readText, writeFile } from "./files";
+export { environment, fileErrno, listDirectory, print, readFile, readText, writeFile } from "./files";
 export {
   Answer,
   HttpResponse,

@@ -134,7 +134,7 @@ func (w *rewriter) tables() ([]byte, error) {
 }
 
 func (w *rewriter) globals() []byte {
-	out := wasm.AppendU32(nil, uint32(len(w.m.Globals)+2))
+	out := wasm.AppendU32(nil, uint32(len(w.m.Globals)+addedGlobals))
 	for _, g := range w.m.Globals {
 		mutable := byte(0)
 		if g.Mutable {
@@ -142,7 +142,7 @@ func (w *rewriter) globals() []byte {
 		}
 		out = g.Init.Append(append(out, byte(g.Type), mutable), w.newIndex)
 	}
-	for _, start := range []int64{0, w.config.Stack} {
+	for _, start := range [addedGlobals]int64{0, w.config.Stack, ErrnoIO} {
 		a := asm{byte(wasm.I64), 1}
 		out = append(out, *a.i64(start).op(wasm.OpEnd)...)
 	}
@@ -150,7 +150,7 @@ func (w *rewriter) globals() []byte {
 }
 
 func (w *rewriter) exports() []byte {
-	out := wasm.AppendU32(nil, uint32(len(w.m.Exports)+2+len(w.result.Globals)))
+	out := wasm.AppendU32(nil, uint32(len(w.m.Exports)+addedGlobals+len(w.result.Globals)))
 	for _, e := range w.m.Exports {
 		if e.Kind == wasm.KindFunc {
 			e.Index = w.newIndex(e.Index)
@@ -159,6 +159,7 @@ func (w *rewriter) exports() []byte {
 	}
 	out = appendExport(out, wasm.Export{Name: ExportFuel, Kind: wasm.KindGlobal, Index: w.fuel})
 	out = appendExport(out, wasm.Export{Name: ExportStack, Kind: wasm.KindGlobal, Index: w.stack})
+	out = appendExport(out, wasm.Export{Name: ExportErrno, Kind: wasm.KindGlobal, Index: w.errno})
 	for _, g := range w.result.Globals {
 		index, _ := strconv.ParseUint(strings.TrimPrefix(g.Export, exportGlobal), 10, 32)
 		out = appendExport(out, wasm.Export{Name: g.Export, Kind: wasm.KindGlobal, Index: uint32(index)})

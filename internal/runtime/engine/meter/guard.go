@@ -14,6 +14,9 @@ import (
 // Descriptors 0 to 3 belong to the host: standard input, output and error, and the root of the file tree. If a module closed one of these,
 // or replaced it with fd_renumber, the next call would find a different state, and the host could not detect that. The guards of these
 // two functions return EBADF for such descriptors.
+//
+// wazero has no errno for a full disk, an exceeded quota or too many open files: its functions return EIO. The host sets ExportErrno before,
+// and the guard returns that value instead of EIO, once.
 
 const (
 	wasiModule = "wasi_snapshot_preview1"
@@ -21,6 +24,8 @@ const (
 	firstGuestDescriptor = 4
 	// errnoBadf is WASI's errno EBADF.
 	errnoBadf = 8
+	// ErrnoIO is WASI's errno EIO.
+	ErrnoIO = 29
 )
 
 // closeFunctions maps each function that closes descriptors to the number of its parameters, all of which are descriptors.
@@ -42,7 +47,7 @@ func (w *rewriter) addGuards() {
 			if !hasI32Signature(t, descriptors) {
 				descriptors = 0
 			}
-			w.guardHelper(&h.body, index, len(t.Params), descriptors)
+			w.guardHelper(&h.body, index, t, descriptors)
 			w.helpers = append(w.helpers, h)
 		}
 		index++
@@ -56,15 +61,29 @@ func hasI32Signature(t wasm.FuncType, n int) bool {
 	return bytes.Equal(t.Params, bytes.Repeat(i32, n)) && bytes.Equal(t.Results, i32)
 }
 
-func (w *rewriter) guardHelper(a *asm, imported uint32, parameters, descriptors int) {
-	a.op(0)
+func (w *rewriter) guardHelper(a *asm, imported uint32, t wasm.FuncType, descriptors int) {
+	parameters := uint32(len(t.Params))
+	hasErrno := bytes.Equal(t.Results, []byte{byte(wasm.I32)})
+	if hasErrno {
+		a.raw(oneI32Local)
+	} else {
+		a.op(0)
+	}
 	w.charge(a, charge{amount: costWASI, check: true})
 	for local := range uint32(descriptors) {
 		a.get(local).i32(firstGuestDescriptor).op(wasm.OpI32LtU).block(wasm.OpIf)
 		a.i32(errnoBadf).op(wasm.OpReturn, wasm.OpEnd)
 	}
-	for local := range uint32(parameters) {
+	for local := range parameters {
 		a.get(local)
 	}
-	a.index(wasm.OpCall, imported).op(wasm.OpEnd)
+	a.index(wasm.OpCall, imported)
+	if hasErrno {
+		errno := parameters // the local after the parameters
+		a.index(wasm.OpLocalTee, errno).i32(ErrnoIO).op(wasm.OpI32Eq).block(wasm.OpIf)
+		a.index(wasm.OpGlobalGet, w.errno).op(wasm.OpI32WrapI64).set(errno)
+		a.i64(ErrnoIO).index(wasm.OpGlobalSet, w.errno)
+		a.op(wasm.OpEnd).get(errno)
+	}
+	a.op(wasm.OpEnd)
 }

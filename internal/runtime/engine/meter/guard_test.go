@@ -121,3 +121,51 @@ func TestWASICallsAreCharged(t *testing.T) {
 		}
 	}
 }
+
+func TestGuardReplacesEIO(t *testing.T) {
+	const full = 51
+	i32s := func(n int) []byte { return slices.Repeat([]byte{byte(wasm.I32)}, n) }
+	module := wasmtest.Module{
+		Types:   []wasm.FuncType{{Params: i32s(1), Results: i32s(1)}, {Params: i32s(1)}},
+		Imports: []wasmtest.Import{imported("wasi_snapshot_preview1", "fd_sync", 0), imported("wasi_snapshot_preview1", "proc_exit", 1), imported("other", "fd_sync", 0)},
+		Funcs: []wasmtest.Func{
+			function("sync", 0, nil, code(0x20, 0, 0x10, 0, 0x0b)),
+			function("exit", 1, nil, code(0x20, 0, 0x10, 1, 0x0b)),
+			function("other", 0, nil, code(0x20, 0, 0x10, 2, 0x0b)),
+		},
+	}
+	ctx := context.Background()
+	runtime := wazero.NewRuntime(ctx)
+	defer runtime.Close(ctx)
+	instantiateYield(t, runtime, func(fuel api.MutableGlobal) { fuel.Set(meter.Quantum) })
+	returns := func(errno uint32) uint32 { return errno }
+	if _, err := runtime.NewHostModuleBuilder("wasi_snapshot_preview1").NewFunctionBuilder().WithFunc(returns).Export("fd_sync").
+		NewFunctionBuilder().WithFunc(func(uint32) {}).Export("proc_exit").Instantiate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runtime.NewHostModuleBuilder("other").NewFunctionBuilder().WithFunc(returns).Export("fd_sync").Instantiate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	m, err := runtime.InstantiateWithConfig(ctx, rewrite(t, module.Bytes()).Module, wazero.NewModuleConfig().WithName(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	errno := m.ExportedGlobal(meter.ExportErrno).(api.MutableGlobal)
+	call := func(name string, returned, want uint64) {
+		t.Helper()
+		got, err := m.ExportedFunction(name).Call(ctx, returned)
+		if err != nil || got[0] != want {
+			t.Errorf("%s: got %v, %v for the errno %d, want %d", name, got, err, returned, want)
+		}
+	}
+	call("sync", meter.ErrnoIO, meter.ErrnoIO)
+	errno.Set(full)
+	call("sync", 0, 0)
+	call("sync", 44, 44)
+	call("other", meter.ErrnoIO, meter.ErrnoIO)
+	call("sync", meter.ErrnoIO, full)
+	call("sync", meter.ErrnoIO, meter.ErrnoIO)
+	if _, err := m.ExportedFunction("exit").Call(ctx, meter.ErrnoIO); err != nil {
+		t.Errorf("a function without result: %v", err)
+	}
+}

@@ -39,6 +39,10 @@ const (
 	// further.
 	ExportStack = reserved + "stack"
 
+	// ExportErrno is the name of a mutable i64 global: the errno of WASI that a module gets instead of EIO. A host whose WASI library lacks
+	// an errno sets it before a function of WASI returns EIO. It is EIO otherwise.
+	ExportErrno = reserved + "errno"
+
 	// exportGlobal is the prefix of the names of exported globals. The index of the global in the original module follows the prefix.
 	exportGlobal = reserved + "g"
 )

@@ -10,7 +10,7 @@ import (
 //
 // In each index space, imports precede definitions. The yield function is added as the last import, which increments the indices of the
 // functions that the module defines. Everything else is added at the end of its index space, and changes no index: helpers after the
-// functions, the two counters after the globals, types after the types.
+// functions, the two counters and the errno after the globals, types after the types.
 type rewriter struct {
 	m      *wasm.Module
 	config Config
@@ -18,6 +18,7 @@ type rewriter struct {
 
 	yield       uint32 // index of the imported function ImportYield
 	fuel, stack uint32 // indices of the globals that are the two counters
+	errno       uint32 // index of the global ExportErrno
 
 	facts   facts
 	scan    scan
@@ -31,12 +32,15 @@ type rewriter struct {
 	guards      map[uint32]uint32 // index of the guard for each guarded function, keyed by that function's original index
 }
 
-// hostVariables is the number of variables in addition to the module's mutable globals. These are the two counters, and the address and
+// addedGlobals is the number of globals that Rewrite adds: the two counters and the errno.
+const addedGlobals = 3
+
+// hostVariables is the number of variables in addition to the module's mutable globals. These are the added globals, and the address and
 // the length of the memory, which the compiler treats as variables too.
-const hostVariables = 2 + 2
+const hostVariables = addedGlobals + 2
 
 func newRewriter(m *wasm.Module, c Config) *rewriter {
-	w := &rewriter{m: m, config: c, yield: m.Imported.Funcs, fuel: m.Space.Globals, stack: m.Space.Globals + 1, helperIndex: map[string]uint32{}, typeIndices: map[string]uint32{}, guards: map[uint32]uint32{}}
+	w := &rewriter{m: m, config: c, yield: m.Imported.Funcs, fuel: m.Space.Globals, stack: m.Space.Globals + 1, errno: m.Space.Globals + 2, helperIndex: map[string]uint32{}, typeIndices: map[string]uint32{}, guards: map[uint32]uint32{}}
 	w.facts.written = make([]bool, m.Space.Globals)
 	w.callees = make([]callee, m.Space.Funcs)
 	for i := range m.Imported.Funcs {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestVersionChangesWithOutput(t *testing.T) {
-	const version, digest = 3, "ba8b7cf87415ce7a4bc4c6c01d20c8e498c697f77bcb02ac7df32dae231c2eb5"
+	const version, digest = 4, "8daf5c8bec191a0614a4a64a354541bd5639fce586c0262738494e99668d2dd2"
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%v\n", Config{}.withDefaults())
 	for _, module := range [][]byte{wasmtest.Answering("{}"), wasmtest.Operating("{}", "{}"), wasmtest.Crashing(), dispatching(usualStart, 0, jumpTo(2, 0)).Bytes()} {

@@ -48,6 +48,7 @@ const (
 	OpI64Add        Opcode = 0x7c
 	OpI64Sub        Opcode = 0x7d
 	OpI64Mul        Opcode = 0x7e
+	OpI32WrapI64    Opcode = 0xa7
 	OpI64Or         Opcode = 0x84
 	OpI64Shl        Opcode = 0x86
 	OpI64DivU       Opcode = 0x80

@@ -29,7 +29,13 @@ func newError(code, format string, args []any) error {
 	if len(message) > maxMessage {
 		message = message[:maxMessage] + "…"
 	}
-	return &abi.HostError{Code: code, Message: "git: " + strings.ToValidUTF8(message, "�")}
+	failure := &abi.HostError{Code: code, Message: "git: " + strings.ToValidUTF8(message, "�")}
+	for _, arg := range args {
+		if err, ok := arg.(error); ok && failure.Reason == "" {
+			failure.Reason = abi.ReasonOf(err)
+		}
+	}
+	return failure
 }
 
 // Truncate bounds an untrusted string that an error quotes.
