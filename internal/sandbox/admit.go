@@ -7,7 +7,7 @@ import (
 
 const (
 	// maxParamsDepth bounds the nesting of an operation's parameters.
-	maxParamsDepth = 128
+	maxParamsDepth = abi.MaxNesting
 	// maxParamsValues bounds the JSON values, including unknown members, in the parameters of an operation without
 	// lists.
 	maxParamsValues = 100

@@ -149,6 +149,10 @@ const (
 	MaxAskAnswers  = 4 << 20   // bytes of all answers of one call
 )
 
+// MaxNesting is how deep arrays and objects may nest in a message of a client and in a response of a module. With the host's own levels
+// around them, messages stay below 128, which is the limit of serde_json; other readers of JSON exhaust their stack at a few thousand.
+const MaxNesting = 120
+
 // Description is the result of bulkhead/describe. It lists what a module has handlers for.
 type Description struct {
 	Tools       []string `json:"tools"`

@@ -3,6 +3,8 @@ package rawjson
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"strconv"
 )
 
 // maxNesting is the maximum nesting that encoding/json accepts.
@@ -14,18 +16,43 @@ var ErrNotObject = errors.New("not a JSON object")
 // Scanner parses a JSON text in one pass. During that pass it validates the text and returns the raw values that its caller needs. The caller
 // must not act on these values before End has reported that the whole text is valid.
 type Scanner struct {
-	text    []byte
-	pos     int
-	depth   int
-	invalid bool
+	text     []byte
+	pos      int
+	depth    int
+	limit    int  // maximum of depth
+	finite   bool // whether numbers must be in the range of 64-bit floats
+	unpaired bool // whether a string has a surrogate without its other half
+	invalid  bool
+	refusal  string // why the text is refused by LimitNesting or RefuseInfinite; empty if it is not
 }
 
 // NewScanner returns a Scanner at the start of text.
-func NewScanner(text []byte) *Scanner { return &Scanner{text: text} }
+func NewScanner(text []byte) *Scanner { return &Scanner{text: text, limit: maxNesting} }
+
+// LimitNesting makes the Scanner refuse texts in which arrays and objects nest deeper than depth. Readers differ in the depth that they
+// accept: some refuse 64 levels, some exhaust their stack at a few thousand.
+func (s *Scanner) LimitNesting(depth int) { s.limit = min(depth, maxNesting) }
+
+// RefuseInfinite makes the Scanner refuse numbers that exceed the range of 64-bit floats, or have more than 1,000 characters. Some readers
+// convert them to infinity, others fail.
+func (s *Scanner) RefuseInfinite() { s.finite = true }
+
+// Refusal says why End has returned false for valid JSON, which LimitNesting or RefuseInfinite refuses: "it is nested more than 64 deep".
+// It is empty if the text is accepted, or is not valid JSON.
+func (s *Scanner) Refusal() string {
+	if !s.ended() {
+		return ""
+	}
+	return s.refusal
+}
+
+// HasUnpaired reports whether a string or key of the text so far has an escaped surrogate without its other half. Such text is valid JSON,
+// but there is no UTF-8 for it, and many readers refuse it. ReplaceUnpaired replaces these surrogates.
+func (s *Scanner) HasUnpaired() bool { return s.unpaired }
 
 // Valid reports whether text is valid JSON. Its result is that of json.Valid, and it takes a fraction of the time.
 func Valid(text []byte) bool {
-	s := Scanner{text: text}
+	s := Scanner{text: text, limit: maxNesting}
 	s.value(nil)
 	return s.End()
 }
@@ -34,7 +61,7 @@ func Valid(text []byte) bool {
 func (s *Scanner) Value() []byte { return s.Object(nil) }
 
 // Object returns the next value. If that value is an object, Object calls member with the unescaped key of each member. The function member
-// may consume the value of that member by calling Value or Object. It must not retain the key.
+// may consume the value of that member by calling Value or Object. It must not modify the key.
 func (s *Scanner) Object(member func(key []byte)) []byte {
 	s.next()
 	start := s.pos
@@ -69,7 +96,7 @@ func (s *Scanner) Array(element func(i int)) []byte {
 // duplicate keys the caller should use the last, as encoding/json does. If the result is ErrNotObject, the caller must not act on the
 // members.
 func ScanObject(text []byte, member func(key, value []byte)) error {
-	s := Scanner{text: text}
+	s := Scanner{text: text, limit: maxNesting}
 	if s.next() != '{' {
 		return ErrNotObject
 	}
@@ -85,8 +112,10 @@ func ScanObject(text []byte, member func(key, value []byte)) error {
 	return nil
 }
 
-// End reports whether the text was one valid value.
-func (s *Scanner) End() bool { return s.next() == 0 && s.pos == len(s.text) && !s.invalid }
+// End reports whether the text was one valid value, and is not refused by LimitNesting or RefuseInfinite.
+func (s *Scanner) End() bool { return s.ended() && s.refusal == "" }
+
+func (s *Scanner) ended() bool { return s.next() == 0 && s.pos == len(s.text) && !s.invalid }
 
 // next skips white space and returns the next byte without consuming it; 0 at the end.
 func (s *Scanner) next() byte {
@@ -103,6 +132,13 @@ func (s *Scanner) next() byte {
 
 // fail marks the text as invalid and moves to the end of the text, so that all further parsing fails too.
 func (s *Scanner) fail() { s.invalid, s.pos = true, len(s.text) }
+
+// refuse makes End return false. Parsing continues, so that the caller learns whether the text is valid, and from whom it is.
+func (s *Scanner) refuse(why string) {
+	if s.refusal == "" {
+		s.refusal = why
+	}
+}
 
 func (s *Scanner) value(member func(key []byte)) {
 	switch s.next() {
@@ -127,9 +163,12 @@ func (s *Scanner) value(member func(key []byte)) {
 // false.
 func (s *Scanner) open(end byte) bool {
 	s.pos++
-	if s.depth++; s.depth > maxNesting {
-		s.fail()
-		return false
+	if s.depth++; s.depth > s.limit {
+		s.refuse(fmt.Sprintf("it is nested more than %d deep", s.limit))
+		if s.depth > maxNesting {
+			s.fail()
+			return false
+		}
 	}
 	return !s.closed(end)
 }
@@ -210,17 +249,31 @@ func (s *Scanner) literal(want string) {
 }
 
 func (s *Scanner) number() {
+	start := s.pos
 	s.skip('-')
 	valid := s.skip('0') || s.digits()
 	if s.skip('.') {
 		valid = valid && s.digits()
 	}
+	exponent := s.pos
 	if s.skip('e') || s.skip('E') {
 		_ = s.skip('+') || s.skip('-')
 		valid = valid && s.digits()
 	}
-	if !valid {
+	switch {
+	case !valid:
 		s.fail()
+	case s.finite && (s.pos-exponent > len("e99") || s.pos-start > 200): // others are below 1e300
+		s.checkFinite(s.text[start:s.pos])
+	}
+}
+
+func (s *Scanner) checkFinite(number []byte) {
+	const longest = 1000
+	if len(number) > longest {
+		s.refuse(fmt.Sprintf("it has a number of more than %d characters", longest))
+	} else if _, err := strconv.ParseFloat(string(number), 64); err != nil {
+		s.refuse("it has a number that exceeds the range of 64-bit floats")
 	}
 }
 
@@ -255,15 +308,29 @@ func (s *Scanner) string() {
 			return
 		case '\\':
 			size := escapeSize(s.text[s.pos:])
-			if s.pos += size; size == 0 {
+			if size == 0 {
 				s.fail()
 				return
 			}
+			if size > 2 {
+				size = s.surrogates(size)
+			}
+			s.pos += size
 		default: // the byte is a control character
 			s.fail()
 			return
 		}
 	}
+}
+
+// surrogates returns the size of the escape \uXXXX at pos and, if it is the first half of a pair of surrogates, of its other half.
+func (s *Scanner) surrogates(size int) int {
+	pair, unpaired := surrogatePair(s.text[s.pos:])
+	s.unpaired = s.unpaired || unpaired
+	if pair {
+		size *= 2
+	}
+	return size
 }
 
 // escapeSize returns the size of the escape sequence with which b begins; 0 if that is not valid.

@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -139,4 +140,52 @@ func BenchmarkValid(b *testing.B) {
 			})
 		}
 	}
+}
+
+func TestLimitNestingReadsDeeperTextToItsEnd(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a":[[1]],"b":2}`:           "",
+		`{"a":[[[1]]],"b":2}`:         "it is nested more than 3 deep",
+		`{"a":{"a":{"a":{}}},"b":2}`:  "it is nested more than 3 deep",
+		`{"a":[[[1]]],"b":2`:          "", // not JSON
+		`{"a":[[1e5]],"b":1e999}`:     "it has a number that exceeds the range of 64-bit floats",
+		`{"a":[[[1e999]]],"b":2}`:     "it is nested more than 3 deep",
+		`{"a":"[[[[[[\\","b":1E-999}`: "",
+	} {
+		s := NewScanner([]byte(text))
+		s.LimitNesting(3)
+		s.RefuseInfinite()
+		last := ""
+		s.Object(func(key []byte) { last = string(key) })
+		if valid := json.Valid([]byte(text)); s.End() != (valid && want == "") || s.Refusal() != want || last != "b" {
+			t.Errorf("%s: End is %t, Refusal is %q, want %q; the last member is %q", text, s.End(), s.Refusal(), want, last)
+		}
+	}
+}
+
+// FuzzReplaceUnpaired checks that the replacement does not change what encoding/json decodes, which replaces unpaired surrogates too.
+func FuzzReplaceUnpaired(f *testing.F) {
+	for _, seed := range []string{`"\ud83d"`, `{"\uDE00":"\ud83d\ud83d\uDe00\\ud83d\n"}`, `["\ud83d\u0041"]`, `"\ud83d\n\ude00"`, `"\u1234"`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var before, after any
+		if json.Unmarshal(text, &before) != nil {
+			return
+		}
+		s := NewScanner(text)
+		s.Value()
+		replaced := bytes.Clone(text)
+		ReplaceUnpaired(replaced)
+		if s.HasUnpaired() == bytes.Equal(text, replaced) {
+			t.Errorf("HasUnpaired of %s is %t, and ReplaceUnpaired made %s", text, s.HasUnpaired(), replaced)
+		}
+		s = NewScanner(replaced)
+		if s.Value(); !s.End() || s.HasUnpaired() {
+			t.Errorf("%s became %s", text, replaced)
+		}
+		if err := json.Unmarshal(replaced, &after); err != nil || !cmp.Equal(before, after) {
+			t.Errorf("%s became %s: %v", text, replaced, err)
+		}
+	})
 }

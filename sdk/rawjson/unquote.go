@@ -47,16 +47,49 @@ func appendUnescaped(out, text []byte, size int) (extended, rest []byte) {
 	}
 	code := codeUnit(text)
 	rest = text[size:]
-	if utf16.IsSurrogate(code) {
-		low := rune(0)
-		if bytes.HasPrefix(rest, []byte(`\u`)) && escapeSize(rest) == size {
-			low = codeUnit(rest)
-		}
-		if code = utf16.DecodeRune(code, low); code != utf8.RuneError {
-			rest = rest[size:]
-		}
+	if pair, unpaired := surrogatePair(text); pair {
+		code = utf16.DecodeRune(code, codeUnit(rest))
+		rest = rest[size:]
+	} else if unpaired {
+		code = utf8.RuneError
 	}
 	return utf8.AppendRune(out, code), rest
+}
+
+// surrogatePair reports whether the valid escapes \uXXXX with which text begins are a pair of surrogates, and whether the first of them is a
+// surrogate that belongs to no pair.
+func surrogatePair(text []byte) (pair, unpaired bool) {
+	code := codeUnit(text)
+	if !utf16.IsSurrogate(code) {
+		return false, false
+	}
+	const size = len(`\uXXXX`)
+	rest := text[size:]
+	pair = bytes.HasPrefix(rest, []byte(`\u`)) && escapeSize(rest) == size && utf16.DecodeRune(code, codeUnit(rest)) != utf8.RuneError
+	return pair, !pair
+}
+
+// ReplaceUnpaired replaces the surrogates that belong to no pair by U+FFFD, as decoders in use do. It changes valid JSON in place: the
+// escapes have the same size.
+func ReplaceUnpaired(text []byte) {
+	for i := 0; ; {
+		next := bytes.IndexByte(text[i:], '\\')
+		if next < 0 {
+			return
+		}
+		i += next
+		size := escapeSize(text[i:])
+		if size > 2 {
+			pair, unpaired := surrogatePair(text[i:])
+			if unpaired {
+				copy(text[i:], `\ufffd`)
+			}
+			if pair {
+				size *= 2
+			}
+		}
+		i += max(size, 1)
+	}
 }
 
 // codeUnit decodes the valid escape \uXXXX with which text begins.

@@ -171,6 +171,7 @@ func attacks() []attack {
 		{"an answer over the limit", wasmtest.Plugin(invoke(wasmtest.Output, 0, 65536), ""), `limits = { output = "1KiB" }`, "output_too_large", "65536 bytes, and its limit is 1024", false},
 		{"no answer", wasmtest.Plugin(nil, ""), "", "no_response", "", false},
 		{"an answer that is not JSON", wasmtest.Plugin(invoke(wasmtest.Output, 0, 4), "\x1b[2J"), "", "invalid_response", "", false},
+		{"an answer nested 5,000 deep", wasmtest.Plugin(invoke(wasmtest.Output, 0, 10_030), `{"result":{"content":[],"a":`+strings.Repeat("[", 5000)+strings.Repeat("]", 4996)+`]]]]}}`), "", "invalid_response", "nested more than 120 deep", false},
 		{"an answer that is not a result", wasmtest.Plugin(invoke(wasmtest.Output, 0, 16), `{"result":[1,2]}`), "", "invalid_result", "", false},
 
 		{"exit code 0", exiting(0), "", "exit", "exited with code 0$", false},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/paramheader"
 )
 
@@ -56,7 +57,7 @@ func readTool(t *tomlfile.Table) Tool {
 		Failure:     readFailure(t),
 		Input:       readSchema(t, "input"),
 		Output:      readSchema(t, "output"),
-		Meta:        t.JSON("meta"),
+		Meta:        readable(t, "meta", t.JSON("meta")),
 		Line:        t.Line(),
 	}
 	if tool.Name != "" && !IsToolName(tool.Name) {
@@ -98,8 +99,21 @@ func readSchema(t *tomlfile.Table, key string) json.RawMessage {
 	}
 	if raw != nil && !isObject {
 		t.Fault(from, "is not the schema of an object, which MCP requires here", `write type = "object" at its top level`)
+		return raw
 	}
-	return raw
+	return readable(t, from, raw)
+}
+
+// readable returns the object at key, which is part of the list of tools, unless it would end the parsers of clients, and so the list.
+func readable(t *tomlfile.Table, key string, object json.RawMessage) json.RawMessage {
+	if object == nil {
+		return nil
+	}
+	if why := call.Normalize(object); why != "" {
+		t.Fault(key, "cannot be read by all clients: "+why, "nest it less deep, and keep numbers in the range of 64-bit floats")
+		return nil
+	}
+	return object
 }
 
 // isObjectSchema decodes into a map, because decoding into a struct would ignore the case of keys.

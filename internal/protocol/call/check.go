@@ -44,10 +44,10 @@ func Scan(s *rawjson.Scanner, method string) Scanned {
 
 // Check returns the reason why a result does not conform to MCP; "" if it conforms.
 func Check(method string, result []byte) string {
-	s := rawjson.NewScanner(result)
+	s := NewScanner(result)
 	found := Scan(s, method)
 	if !s.End() {
-		return "it is not JSON"
+		return refusal(s)
 	}
 	return found.Why
 }

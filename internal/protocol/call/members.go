@@ -1,8 +1,8 @@
 package call
 
 import (
+	"cmp"
 	"iter"
-	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -14,21 +14,23 @@ type member struct{ key, value []byte }
 // take memory in proportion to their number.
 const maxMembers = 8
 
-// Validate reports whether Body is a JSON object in valid UTF-8. It is the only pass over an untrusted Body: Members yields what it found.
-func (r *Result) Validate() bool {
+// Validate returns the reason why Body is not a JSON object in UTF-8 that readers of clients accept; "" if it is one. A member that MCP
+// defines must be unique. Validate is the only pass over an untrusted Body: Members yields what it found. Surrogates without their other
+// half are replaced in Body.
+func (r *Result) Validate() string {
 	members, n := make([]member, 0, 4), 0
-	err := rawjson.ScanObject(r.Body, func(key, value []byte) {
+	unique := Unique{Known: resultMembers}
+	s := NewScanner(r.Body)
+	body := s.Object(func(key []byte) {
+		unique.Add(key)
 		if n++; n <= maxMembers {
-			members = append(members, member{key, value})
+			members = append(members, member{key, s.Value()})
 		}
 	})
-	if err != nil || !utf8.Valid(r.Body) {
-		return false
-	}
 	if n <= maxMembers {
 		r.members = members
 	}
-	return true
+	return cmp.Or(accept(s, body), unique.Ambiguous)
 }
 
 // Members yields the members of Body, with unescaped keys. Body must be a valid JSON object.

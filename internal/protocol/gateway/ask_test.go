@@ -72,6 +72,13 @@ func TestAskLegacy(t *testing.T) {
 			wantLines(t, p.say(cancelLine("1")))
 			wantLines(t, p.say(answerLine(1), callLine("1", "echo")), echoed("1"))
 		},
+		"an answer that is nested too deep": func(t *testing.T, h *held, p *peer) {
+			p.say(askLine("1", askRoots))
+			deep := `{"jsonrpc":"2.0","id":"bulkhead-1","result":{"roots":[],"x":` + strings.Repeat("[", 119) + strings.Repeat("]", 119) + `}}`
+			if got := p.say(deep); len(got) != 1 || !strings.Contains(got[0], "its answer is invalid: it is nested more than 120 deep") {
+				t.Errorf("got %q", got)
+			}
+		},
 		"a client that does not answer in time": func(t *testing.T, h *held, p *peer) {
 			p.say(askLine("1", askRoots))
 			time.Sleep(time.Minute)

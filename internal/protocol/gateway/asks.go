@@ -124,8 +124,10 @@ func (a *asks) deliver(r *reply) {
 	}
 	delete(a.waiting, string(r.id))
 	size := int64(len(r.result) + len(r.failure))
-	copied := &reply{id: bytes.Clone(r.id)}
-	if size > abi.MaxAskAnswers || a.calls > 1 && a.bytes+size > a.maxBytes || !a.shared.add(0, size) {
+	copied := &reply{id: bytes.Clone(r.id), refused: r.refused}
+	if copied.refused != "" {
+		// deliver only the reason
+	} else if size > abi.MaxAskAnswers || a.calls > 1 && a.bytes+size > a.maxBytes || !a.shared.add(0, size) {
 		copied.refused = fmt.Sprintf("it has %d bytes, which is too much", size)
 	} else {
 		copied.result, copied.failure = bytes.Clone(r.result), bytes.Clone(r.failure)

@@ -102,7 +102,7 @@ func (f *Failure) text() string {
 // tools with an output schema always return.
 func (f *Failure) result() []byte {
 	structured := ""
-	if text := []byte(f.text()); rawjson.Kind(text) == '{' && rawjson.Valid(text) {
+	if text := []byte(f.text()); call.Normalize(text) == "" {
 		structured = `"structuredContent":` + string(oneLine(text)) + `,`
 	}
 	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}],%s"isError":true,"_meta":%s}`, rawjson.Quote(f.text()), structured, f.meta())

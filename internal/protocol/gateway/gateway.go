@@ -10,7 +10,7 @@
 //
 // A message is parsed and validated once, by the rules of encoding/json with two exceptions: keys are
 // case-sensitive, and invalid UTF-8 is replaced by U+FFFD first. The last of duplicate keys counts, except where
-// duplicates are refused. Nesting is limited to 10,000 levels.
+// duplicates are refused. Nesting is limited to abi.MaxNesting levels.
 package gateway
 
 import (

@@ -30,11 +30,12 @@ type message struct {
 }
 
 // parse reads and validates one message, a JSON object, in a single pass. On an error the message has the id of the
-// request, if it is known.
+// request, if it is known. A message that nests too deep is refused, because a module's parser may exhaust its stack.
 func parse(object []byte) (*message, *abi.Error) {
 	m := new(message)
 	var version, id, method, result, failure []byte
 	s := rawjson.NewScanner(object)
+	s.LimitNesting(abi.MaxNesting)
 	s.Object(func(key []byte) {
 		switch string(key) {
 		case "jsonrpc":
@@ -51,16 +52,20 @@ func parse(object []byte) (*message, *abi.Error) {
 			failure = s.Value()
 		}
 	})
-	if !s.End() {
+	refused := s.Refusal()
+	if !s.End() && refused == "" {
 		return &message{}, parseError(object)
 	}
 	response := result != nil || failure != nil
 	if response && method == nil {
-		return &message{reply: &reply{id: id, result: result, failure: failure}}, nil
+		return &message{reply: &reply{id: id, result: result, failure: failure, refused: refused}}, nil
 	}
 	var err *abi.Error
 	if m.id, err = checkID(id); err != nil {
 		return m, err
+	}
+	if refused != "" {
+		return m, invalidRequest(refused)
 	}
 	if v, _ := rawjson.Unquote(version); v != "2.0" {
 		return m, &abi.Error{Code: codeInvalidRequest, Message: "Invalid JSON-RPC version"}

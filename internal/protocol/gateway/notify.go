@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -46,8 +46,8 @@ func (n *notifier) Notify(ctx context.Context, method string, params json.RawMes
 	if len(params) == 0 {
 		params = json.RawMessage(`{}`)
 	}
-	if !rawjson.Valid(params) || !utf8.Valid(params) || rawjson.Kind(params) != '{' {
-		return fmt.Errorf("%s: params must be a JSON object", visible.Name(method))
+	if why := call.Normalize(params); why != "" {
+		return fmt.Errorf("%s: params must be a JSON object: %s", visible.Name(method), why)
 	}
 	if why := ambiguous(params, notificationMembers[method]); why != "" {
 		return fmt.Errorf("%s: %s", visible.Name(method), why)

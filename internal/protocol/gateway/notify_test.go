@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,4 +96,29 @@ func TestNotifyEndsWithTheSession(t *testing.T) {
 		}
 		close(out.release)
 	})
+}
+
+// TestNotificationsAreReadableByAllClients checks that a plugin cannot end the parser of a client by a notification.
+func TestNotificationsAreReadableByAllClients(t *testing.T) {
+	nested := strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000)
+	for name, c := range map[string]struct{ method, params, want, sent string }{
+		"deep data of a log message": {methodMessage, `{"level":"error","data":` + nested + `}`, "it is nested more than 120 deep", ""},
+		"a deep member of progress":  {methodProgress, `{"progress":1,"x":` + nested + `}`, "it is nested more than 120 deep", ""},
+		"a deep member of an update": {"notifications/resources/updated", `{"uri":"a:b","x":` + nested + `}`, "it is nested more than 120 deep", ""},
+		"an infinite progress":       {methodProgress, `{"progress":1e999}`, "it has a number that exceeds the range", ""},
+		"half a pair of surrogates": {methodMessage, `{"level":"error","data":"\ud83d"}`, "",
+			`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"\ufffd"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out outBuffer
+			s, w := newLineSession(newGateway(t, Config{Logging: true}, newFake()), &out, func(error) {})
+			n := newNotifier(s, requestMeta{token: []byte("1"), served: s.g.served.Load()}, w)
+			if err := n.Notify(t.Context(), c.method, json.RawMessage(c.params)); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if got := strings.Join(out.lines(), "\n"); got != c.sent {
+				t.Errorf("sent %q, want %q", got, c.sent)
+			}
+		})
+	}
 }

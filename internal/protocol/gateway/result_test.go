@@ -8,16 +8,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// TestModernReplacesMetaThatIsNoObject checks results that a worker process which was taken over sends: the host checks only that they are
-// JSON objects.
+// TestModernReplacesMetaThatIsNoObject checks results that a worker process which was taken over sends: the host does not check what their
+// members are.
 func TestModernReplacesMetaThatIsNoObject(t *testing.T) {
 	info := serverInfo("n", "v")
 	want := `{"resultType":"complete","content":[],"_meta":{` + string(info) + `}}`
 	for _, meta := range []string{`5`, `0`, `null`, `true`, `""`, `"},{"`, `[]`, `[1]`, ` 5 `} {
 		for _, body := range []string{`{"content":[],"_meta":` + meta + `}`, `{"\u005fmeta":` + meta + `,"content":[]}`} {
 			r := call.Result{Body: []byte(body)}
-			if !r.Validate() {
-				t.Fatalf("%s is refused", body)
+			if why := r.Validate(); why != "" {
+				t.Fatalf("%s is refused: %s", body, why)
 			}
 			if got := string(modern(r, info, false)); got != want {
 				t.Errorf("%s became\n%s, want\n%s", body, got, want)

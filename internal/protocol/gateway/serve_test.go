@@ -199,14 +199,18 @@ func TestInvalidUTF8IsReplaced(t *testing.T) {
 }
 
 func TestNestingIsBounded(t *testing.T) {
-	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
-	var out outBuffer
-	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":` + deep + `}}` + "\n" + pingLine("2"))
-	if err := newGateway(t, Config{}, newFake()).Serve(t.Context(), in, &out); err != nil {
-		t.Errorf("Serve: %v", err)
+	nested := func(levels int) string { // has two levels around the arrays
+		return `{"jsonrpc":"2.0","method":"ping","params":{"x":` + strings.Repeat("[", levels-2) + strings.Repeat("]", levels-2) + `},"id":1}`
 	}
-	got := out.lines()
-	if len(got) != 2 || !strings.Contains(got[0], "exceeded max depth") || got[1] != pinged("2") {
-		t.Errorf("got %q", got)
+	tooDeep := `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: it is nested more than 120 deep"}}`
+	for levels, want := range map[int]string{
+		120: pinged("1"), 121: tooDeep, 5_000: tooDeep,
+		20_000: `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: invalid character '[' exceeded max depth at byte 10046"}}`,
+	} {
+		var out outBuffer
+		if err := newGateway(t, Config{}, newFake()).Serve(t.Context(), strings.NewReader(nested(levels)+"\n"+pingLine("2")), &out); err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		wantLines(t, out.lines(), want, pinged("2"))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -21,7 +22,7 @@ const (
 	// million digits.
 	maxNumber = 400
 	// maxDepth is the maximum nesting depth of an instance or schema.
-	maxDepth = 512
+	maxDepth = abi.MaxNesting
 	// maxValues is the maximum number of values in an instance that Validate accepts.
 	maxValues = 1 << 20
 )

@@ -95,7 +95,7 @@ func (p *plugin) notify(ctx context.Context, n gateway.Notifier, params []byte) 
 // bytes of memory after decoding.
 const (
 	maxNotification = 100_000 // higher than for other operations, since notifications are passed on unchanged
-	maxDepth        = 128
+	maxDepth        = abi.MaxNesting
 )
 
 func invalidOperation(op string) error {

@@ -180,6 +180,16 @@ func (f *fake) misbehave(number uint32, how string) {
 		f.result(number, call.OK, []byte("17"))
 	case "no UTF-8":
 		f.result(number, call.OK, []byte("{\"\xff\":1}"))
+	case "deep":
+		f.result(number, call.OK, []byte(`{"content":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`))
+	case "deep error":
+		f.result(number, call.RPCError, []byte(`{"code":1,"message":"m","data":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`))
+	case "deep ask":
+		f.result(number, call.Asks, []byte(`{"state":"","x":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`))
+	case "infinite number":
+		f.result(number, call.OK, []byte(`{"content":[],"structuredContent":{"n":1e999}}`))
+	case "duplicate member":
+		f.result(number, call.OK, []byte(`{"content":[],"resultType":"complete","ResultType":"input_required"}`))
 	case "no error":
 		f.result(number, call.RPCError, []byte("7"))
 	case "no failure":

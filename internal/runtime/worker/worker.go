@@ -195,16 +195,18 @@ func (s *Supervisor) lostCall(p *process, err *lostError) *engine.Error {
 // client.
 func (s *Supervisor) validate(r call.Result) (call.Result, error) {
 	body := r.Body
-	switch {
-	case r.Kind == call.Failed:
+	if r.Kind == call.Failed {
 		r.Body = nil
 		if err := failure(s.config.Plugin, body); !errors.Is(err, wire.ErrProtocol) {
 			return r, err
 		}
 		return r, s.fail(engine.CodeWorkerLost, nil, "received a malformed failure from its process")
-	case !r.Validate():
+	}
+	why := r.Validate()
+	switch {
+	case why != "":
 		r.Body = nil
-		return r, s.fail(engine.CodeWorkerLost, nil, "received a result from its process that is not a JSON object")
+		return r, s.fail(engine.CodeWorkerLost, nil, "received an invalid result from its process: %s", why)
 	case r.Kind == call.RPCError:
 		r.Body = nil
 		var own *abi.Error

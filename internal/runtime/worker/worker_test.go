@@ -114,7 +114,7 @@ func TestMixedCallsUnderLoad(t *testing.T) {
 func TestHostileWorkerLosesItsOwnCallsOnly(t *testing.T) {
 	for _, how := range []string{
 		"garbage", "unknown type", "frame of the host", "result of another call", "short result", "kind", "large result", "half a frame", "no JSON", "no object",
-		"no UTF-8", "no error", "two operations", "result with an operation", "log flood", "log garbage", "record garbage", "abort", "exit",
+		"no UTF-8", "deep", "deep error", "deep ask", "infinite number", "duplicate member", "no error", "two operations", "result with an operation", "log flood", "log garbage", "record garbage", "abort", "exit",
 		"derived flood", "empty derived flood", "large derived frame",
 	} {
 		t.Run(how, func(t *testing.T) {

@@ -37,7 +37,7 @@ func newResponses(setup wire.Setup) responses {
 func (v responses) parse(r *call.Request, response engine.Held) (call.Kind, []byte) {
 	var result call.Scanned
 	var moduleError, ask []byte
-	s := rawjson.NewScanner(response.Body)
+	s := call.NewScanner(response.Body)
 	s.Object(func(key []byte) {
 		switch string(key) {
 		case "result":
@@ -49,6 +49,8 @@ func (v responses) parse(r *call.Request, response engine.Held) (call.Kind, []by
 		}
 	})
 	switch {
+	case s.Refusal() != "":
+		return invalid("returned a response that some clients cannot read: " + s.Refusal())
 	case !s.End():
 		return invalid("returned a response that is not JSON")
 	case moduleError != nil:
