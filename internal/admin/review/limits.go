@@ -36,7 +36,12 @@ func (q *inquiry) limits() {
 		}
 		q.add(item)
 	}
-	q.entry.Limits = q.m.Limits.Pick(func(key string) bool { return beyond[key] })
+	q.entry.Limits = q.m.Limits.Map(func(_ int, need manifest.Limit) int64 {
+		if beyond[need.Key] {
+			return need.Value
+		}
+		return 0
+	})
 }
 
 func (q *inquiry) offers() {

@@ -1,77 +1,110 @@
 package manifest
 
 import (
+	"math"
 	"strconv"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 )
 
 // Limit is one field of the struct Limits, with its key in TOML.
 type Limit struct {
-	Key    string
-	Value  int64  // value of the limit in bytes, nanoseconds or items; 0: unset
-	Text   string // formatted value: 64MiB, 30s, 256
-	quoted bool   // whether the value is a string in TOML
+	Key   string
+	Value int64  // value of the limit in bytes, nanoseconds or items; 0: unset
+	Text  string // formatted value: 64MiB, 30s, 256
+	unit  unit
 }
 
 // TOML returns the value of the limit in TOML syntax.
 func (l Limit) TOML() string {
-	if l.quoted {
+	if l.unit.quoted {
 		return strconv.Quote(l.Text)
 	}
 	return l.Text
 }
 
-// List returns all limits of l, in the order of docs/manifest.md.
-func (l Limits) List() []Limit {
-	size := func(key string, n int64) Limit { return Limit{Key: key, Value: n, Text: FormatSize(n), quoted: true} }
-	count := func(key string, n int64) Limit { return Limit{Key: key, Value: n, Text: strconv.FormatInt(n, 10)} }
-	duration := func(key string, d time.Duration) Limit {
-		return Limit{Key: key, Value: int64(d), Text: d.String(), quoted: true}
-	}
-	return []Limit{
-		size("memory", l.Memory), duration("time", l.Time), count("fuel", l.Fuel), size("input", l.Input), size("output", l.Output),
-		count("operations", int64(l.Operations)), size("log", l.Log), count("files", int64(l.Files)),
-		count("concurrency", int64(l.Concurrency)), duration("queue", l.Queue), duration("ask", l.Ask),
-		size("http_request", l.HTTPRequest), size("http_response", l.HTTPResponse), count("http_concurrency", int64(l.HTTPConcurrency)),
+// unit is what the values of a limit count, with their form in TOML.
+type unit struct {
+	read   func(t *tomlfile.Table, key string, least, most int64) int64
+	format func(int64) string
+	quoted bool // whether the form is a string
+}
+
+var (
+	ofBytes = unit{ReadSize, FormatSize, true}
+	ofItems = unit{ReadCount, func(n int64) string { return strconv.FormatInt(n, 10) }, false}
+	ofTime  = unit{func(t *tomlfile.Table, key string, _, _ int64) int64 { return int64(ReadDuration(t, key)) },
+		func(n int64) string { return time.Duration(n).String() }, true}
+)
+
+// limitField is a field of a Limits, with its key in TOML, its minimum and its maximum.
+type limitField struct {
+	key         string
+	unit        unit
+	least, most int64
+	get         func() int64
+	set         func(int64)
+}
+
+func limitFieldOf[T int | int64 | time.Duration](field *T, key string, u unit, least, most int64) limitField {
+	return limitField{key, u, least, most, func() int64 { return int64(*field) }, func(n int64) { *field = T(n) }}
+}
+
+// fields returns the fields of l, in the order of docs/manifest.md. A module's memory consists of pages of 64 KiB and has at most 4 GiB.
+// The host accepts no client's message that is larger than the maximum of input. ReadDuration has the bounds of durations.
+func (l *Limits) fields() []limitField {
+	return []limitField{
+		limitFieldOf(&l.Memory, "memory", ofBytes, 64<<10, 4<<30),
+		limitFieldOf(&l.Time, "time", ofTime, 0, 0),
+		limitFieldOf(&l.Fuel, "fuel", ofItems, 1, math.MaxInt64),
+		limitFieldOf(&l.Input, "input", ofBytes, 1<<10, 16<<20),
+		limitFieldOf(&l.Output, "output", ofBytes, 1<<10, 1<<30),
+		limitFieldOf(&l.Operations, "operations", ofItems, 1, 1_000_000_000),
+		limitFieldOf(&l.Log, "log", ofBytes, 1<<10, 1<<30),
+		limitFieldOf(&l.Files, "files", ofItems, 1, 65536),
+		limitFieldOf(&l.Concurrency, "concurrency", ofItems, 1, 1024),
+		limitFieldOf(&l.Queue, "queue", ofTime, 0, 0),
+		limitFieldOf(&l.Ask, "ask", ofTime, 0, 0),
+		limitFieldOf(&l.HTTPRequest, "http_request", ofBytes, 1<<10, 1<<30),
+		limitFieldOf(&l.HTTPResponse, "http_response", ofBytes, 1<<10, 1<<30),
+		limitFieldOf(&l.HTTPConcurrency, "http_concurrency", ofItems, 1, 1024),
 	}
 }
 
-// Pick returns a copy of l without the limits whose keys keep rejects by returning false. These limits are unset in the copy.
-func (l Limits) Pick(keep func(key string) bool) Limits {
-	for key, field := range map[string]any{
-		"memory": &l.Memory, "time": &l.Time, "fuel": &l.Fuel, "input": &l.Input, "output": &l.Output, "operations": &l.Operations,
-		"log": &l.Log, "files": &l.Files, "concurrency": &l.Concurrency, "queue": &l.Queue, "ask": &l.Ask,
-		"http_request": &l.HTTPRequest, "http_response": &l.HTTPResponse, "http_concurrency": &l.HTTPConcurrency,
-	} {
-		if keep(key) {
-			continue
-		}
-		switch field := field.(type) {
-		case *int64:
-			*field = 0
-		case *int:
-			*field = 0
-		case *time.Duration:
-			*field = 0
-		}
+// ReadLimits reads the table [limits] of a manifest, or a table of limits of a config. The fields of absent keys are 0.
+func ReadLimits(t *tomlfile.Table) (l Limits) {
+	for _, f := range l.fields() {
+		f.set(f.unit.read(t, f.key, f.least, f.most))
 	}
 	return l
 }
 
-// Min returns, for each limit, the smaller one of the values in l and bound. If one of the two is 0, Min returns the other.
-func (l Limits) Min(bound Limits) Limits {
-	return Limits{
-		Memory: least(l.Memory, bound.Memory), Time: least(l.Time, bound.Time), Fuel: least(l.Fuel, bound.Fuel),
-		Input: least(l.Input, bound.Input), Output: least(l.Output, bound.Output), Operations: least(l.Operations, bound.Operations),
-		Log: least(l.Log, bound.Log), Files: least(l.Files, bound.Files), Concurrency: least(l.Concurrency, bound.Concurrency),
-		Queue: least(l.Queue, bound.Queue), Ask: least(l.Ask, bound.Ask), HTTPRequest: least(l.HTTPRequest, bound.HTTPRequest),
-		HTTPResponse: least(l.HTTPResponse, bound.HTTPResponse), HTTPConcurrency: least(l.HTTPConcurrency, bound.HTTPConcurrency),
+// List returns all limits of l, in the order of docs/manifest.md.
+func (l Limits) List() []Limit {
+	var list []Limit
+	for _, f := range l.fields() {
+		list = append(list, Limit{Key: f.key, Value: f.get(), Text: f.unit.format(f.get()), unit: f.unit})
 	}
+	return list
 }
 
-func least[T int | int64 | time.Duration](a, b T) T {
-	if a == 0 || b == 0 {
-		return max(a, b)
+// Map returns the limits whose values f returns for those of l. i is the index of the limit in List.
+func (l Limits) Map(f func(i int, limit Limit) int64) (out Limits) {
+	fields := out.fields()
+	for i, limit := range l.List() {
+		fields[i].set(f(i, limit))
 	}
-	return min(a, b)
+	return out
+}
+
+// Min returns, for each limit, the smaller one of the values in l and bound. If one of the two is 0, Min returns the other.
+func (l Limits) Min(bound Limits) Limits {
+	bounds := bound.List()
+	return l.Map(func(i int, limit Limit) int64 {
+		if limit.Value == 0 || bounds[i].Value == 0 {
+			return max(limit.Value, bounds[i].Value)
+		}
+		return min(limit.Value, bounds[i].Value)
+	})
 }

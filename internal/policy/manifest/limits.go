@@ -11,40 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 )
 
-// Minimums and maximums of limits. A module's memory consists of pages of 64 KiB and has at most 4 GiB. The host accepts no client's
-// message that is larger than maxInput.
-const (
-	minMemory, maxMemory           = 64 << 10, 4 << 30
-	minTime, maxTime               = time.Millisecond, 24 * time.Hour
-	minInput, maxInput             = 1 << 10, 16 << 20
-	minOutput, maxOutput           = 1 << 10, 1 << 30
-	minLog, maxLog                 = 1 << 10, 1 << 30
-	minFuel, maxFuel               = 1, math.MaxInt64
-	minOperations, maxOperations   = 1, 1_000_000_000
-	minFiles, maxFiles             = 1, 65536
-	minConcurrency, maxConcurrency = 1, 1024
-)
-
-// ReadLimits reads the table [limits] of a manifest, or a table of limits of a config. The fields of absent keys are 0.
-func ReadLimits(t *tomlfile.Table) Limits {
-	return Limits{
-		Memory:      ReadSize(t, "memory", minMemory, maxMemory),
-		Time:        ReadDuration(t, "time"),
-		Fuel:        ReadCount(t, "fuel", minFuel, maxFuel),
-		Input:       ReadSize(t, "input", minInput, maxInput),
-		Output:      ReadSize(t, "output", minOutput, maxOutput),
-		Operations:  int(ReadCount(t, "operations", minOperations, maxOperations)),
-		Log:         ReadSize(t, "log", minLog, maxLog),
-		Files:       int(ReadCount(t, "files", minFiles, maxFiles)),
-		Concurrency: int(ReadCount(t, "concurrency", minConcurrency, maxConcurrency)),
-		Queue:       ReadDuration(t, "queue"),
-		Ask:         ReadDuration(t, "ask"),
-
-		HTTPRequest:     ReadSize(t, "http_request", minOutput, maxOutput),
-		HTTPResponse:    ReadSize(t, "http_response", minOutput, maxOutput),
-		HTTPConcurrency: int(ReadCount(t, "http_concurrency", minConcurrency, maxConcurrency)),
-	}
-}
+const minTime, maxTime = time.Millisecond, 24 * time.Hour
 
 // ReadSize returns the size at key, which must be from least to most bytes. It returns 0 if the key is absent or its value invalid.
 func ReadSize(t *tomlfile.Table, key string, least, most int64) int64 {
