@@ -176,6 +176,19 @@ func (t *Table) Strings(key string) []string {
 	return out
 }
 
+// Distinct is Strings for an array without duplicates. check returns what is wrong with an item, "" if it is valid, and the remedy.
+func (t *Table) Distinct(key string, check func(item string) (what, remedy string)) []string {
+	items := t.Strings(key)
+	for i, item := range items {
+		if what, remedy := check(item); what != "" {
+			t.FaultItem(key, i, what, remedy)
+		} else if slices.Index(items, item) < i {
+			t.FaultItem(key, i, "is a duplicate", "remove one")
+		}
+	}
+	return items
+}
+
 // Ints returns the integers of the array at key: nil if absent, not nil if empty. Items of other types are reported and left out.
 func (t *Table) Ints(key string) []int64 {
 	n := t.find(key)

@@ -20,15 +20,12 @@ const (
 const denyRemedy = `write a path relative to the granted directory, in which ** matches any directories and * any characters: "**/.env"`
 
 func readDeny(t *tomlfile.Table) []string {
-	patterns := t.Strings("deny")
-	for i, p := range patterns {
-		if err := checkDeny(p); err != nil {
-			t.FaultItem("deny", i, fmt.Sprintf("%s %v", tomlfile.Quote(p), err), denyRemedy)
-		} else if slices.Index(patterns, p) < i {
-			t.FaultItem("deny", i, "is a duplicate", "remove one")
+	return t.Distinct("deny", func(pattern string) (what, remedy string) {
+		if err := checkDeny(pattern); err != nil {
+			what = fmt.Sprintf("%s %v", tomlfile.Quote(pattern), err)
 		}
-	}
-	return patterns
+		return what, denyRemedy
+	})
 }
 
 // deny grants the union of the deny patterns of [defaults] and of the plugin's table. A pattern that cannot match any path is

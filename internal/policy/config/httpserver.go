@@ -101,17 +101,14 @@ func (c *Config) readHTTPServer(t *tomlfile.Table) {
 
 // readNames reads the array at key, whose items must be distinct and accepted by check.
 func readNames(t *tomlfile.Table, key string, check func(string) bool, remedy string) []string {
-	names := t.Strings(key)
+	names := t.Distinct(key, func(name string) (what, _ string) {
+		if !check(name) {
+			what = fmt.Sprintf("%s is not valid", tomlfile.Quote(name))
+		}
+		return what, remedy
+	})
 	if len(names) > maxNames {
 		t.Fault(key, fmt.Sprintf("has more than %d items", maxNames), "remove some")
-		return nil
-	}
-	for i, name := range names {
-		if !check(name) {
-			t.FaultItem(key, i, fmt.Sprintf("%s is not valid", tomlfile.Quote(name)), remedy)
-		} else if slices.Index(names, name) < i {
-			t.FaultItem(key, i, "is a duplicate", "remove one")
-		}
 	}
 	return names
 }

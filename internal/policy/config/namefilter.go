@@ -61,15 +61,12 @@ func matchesBelow(glob, prefix string) bool {
 const globRemedy = "write a name, in which * matches any characters and ? matches one"
 
 func readGlobs(t *tomlfile.Table, key string) []string {
-	globs := t.Strings(key)
-	for i, glob := range globs {
+	return t.Distinct(key, func(glob string) (what, remedy string) {
 		if glob == "" || !validGlob(glob) {
-			t.FaultItem(key, i, fmt.Sprintf("%s is not a pattern", tomlfile.Quote(glob)), globRemedy)
-		} else if slices.Index(globs, glob) < i {
-			t.FaultItem(key, i, "is a duplicate", "remove one")
+			what = fmt.Sprintf("%s is not a pattern", tomlfile.Quote(glob))
 		}
-	}
-	return globs
+		return what, globRemedy
+	})
 }
 
 func readFilter(t *tomlfile.Table, what string) Filter {

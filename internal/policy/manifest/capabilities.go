@@ -34,18 +34,12 @@ func (m *Manifest) readCapabilities(t *tomlfile.Table) {
 	if t.Has("ask") {
 		m.Capabilities.AskLine = t.LineOf("ask")
 	}
-	m.Capabilities.Env = t.Strings("env")
-	for i, name := range m.Capabilities.Env {
-		if name == Any {
-			continue
+	m.Capabilities.Env = t.Distinct("env", func(name string) (what, remedy string) {
+		if err := CheckEnv(name); name != Any && err != nil {
+			what = fmt.Sprintf("%s %v", tomlfile.Quote(name), err)
 		}
-		if err := CheckEnv(name); err != nil {
-			t.FaultItem("env", i, fmt.Sprintf("%s %v", tomlfile.Quote(name), err), "")
-		}
-		if slices.Index(m.Capabilities.Env, name) < i {
-			t.FaultItem("env", i, "is a duplicate", "remove one")
-		}
-	}
+		return what, ""
+	})
 }
 
 // ReadAsk reads the array ask of t, which lists what calls may ask clients for. It returns nil if the key is absent, and an empty
@@ -137,18 +131,11 @@ func ReadGit(t *tomlfile.Table, key string, check func(repo string) error) []Git
 		entry := Git{
 			Repo:    g.Required("repo", `write repo = "${project}", or another directory`),
 			Access:  readAccess(g),
-			Remotes: g.Strings("remotes"),
+			Remotes: g.Distinct("remotes", checkRemote),
 			Line:    g.Line(),
 		}
 		if err := check(entry.Repo); entry.Repo != "" && err != nil {
 			g.Fault("repo", fmt.Sprintf("%s %v", tomlfile.Quote(entry.Repo), err), pathRemedy)
-		}
-		for i, r := range entry.Remotes {
-			if err := checkRemote(r); err != nil {
-				g.FaultItem("remotes", i, err.Error(), `write "https://host/path", or "*"`)
-			} else if slices.Index(entry.Remotes, r) < i {
-				g.FaultItem("remotes", i, "is a duplicate", "remove one")
-			}
 		}
 		out = append(out, entry)
 	}
@@ -171,15 +158,13 @@ func checkRequestedPath(p string) error {
 	return CheckPath(p)
 }
 
-func checkRemote(remote string) error {
-	if remote == Any {
-		return nil
-	}
+func checkRemote(remote string) (what, remedy string) {
 	if !visible.Only(remote) {
-		return errors.New(invisible)
+		what = invisible
+	} else if _, err := NormalizeRemote(remote); remote != Any && err != nil {
+		what = err.Error()
 	}
-	_, err := NormalizeRemote(remote)
-	return err
+	return what, `write "https://host/path", or "*"`
 }
 
 // NormalizeRemote returns the URL of a remote repository in the form in which such URLs are compared. Its error does not contain the

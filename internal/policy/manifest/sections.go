@@ -114,16 +114,12 @@ func (m *Manifest) readServer(t *tomlfile.Table) {
 		m.Server.Version = t.Required("version", "")
 		checkVisible(t, "version", m.Server.Version)
 	}
-	m.Server.ProtocolVersions = t.Strings("protocol_versions")
-	for i, v := range m.Server.ProtocolVersions {
+	m.Server.ProtocolVersions = t.Distinct("protocol_versions", func(v string) (what, remedy string) {
 		if _, err := time.Parse(time.DateOnly, v); err != nil {
-			t.FaultItem("protocol_versions", i, fmt.Sprintf("%s is not a protocol version", tomlfile.Quote(v)),
-				`write its date, such as "2025-06-18"`)
+			what = fmt.Sprintf("%s is not a protocol version", tomlfile.Quote(v))
 		}
-		if slices.Index(m.Server.ProtocolVersions, v) < i {
-			t.FaultItem("protocol_versions", i, "is a duplicate", "remove one")
-		}
-	}
+		return what, `write its date, such as "2025-06-18"`
+	})
 }
 
 // readFailure returns the template at the key failure of t, which is [server] or a tool; empty if the key is absent.
@@ -206,16 +202,14 @@ func readClaim(t *tomlfile.Table, key, what string) Claim {
 	if !t.IsArray(key) {
 		return Claim{Any: t.Bool(key, false)}
 	}
-	c := Claim{Names: t.Strings(key), Line: t.LineOf(key)}
-	for i, name := range c.Names {
+	names := t.Distinct(key, func(name string) (string, string) {
 		switch {
 		case name == "":
-			t.FaultItem(key, i, "is empty", "write true to claim all, or the "+what)
+			return "is empty", "write true to claim all, or the " + what
 		case !visible.Only(name):
-			t.FaultItem(key, i, fmt.Sprintf("%s %s", tomlfile.Quote(name), invisible), visibleRemedy)
-		case slices.Index(c.Names, name) < i:
-			t.FaultItem(key, i, "is a duplicate", "remove one")
+			return fmt.Sprintf("%s %s", tomlfile.Quote(name), invisible), visibleRemedy
 		}
-	}
-	return c
+		return "", ""
+	})
+	return Claim{Names: names, Line: t.LineOf(key)}
 }
