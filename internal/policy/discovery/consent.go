@@ -83,7 +83,7 @@ func printable(path string) string {
 
 // lookUp returns the record of a path if the user trusts content with that digest there.
 func lookUp(s System, path, digest string, plugins bool) (*trust.Record, *UntrustedError) {
-	record, err := trust.In(stateDir(s)).Lookup(path)
+	record, err := records(s).Lookup(path)
 	switch {
 	case err != nil:
 		return nil, &UntrustedError{Path: path, Plugins: plugins, Reason: err}

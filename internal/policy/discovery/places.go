@@ -16,11 +16,8 @@ const envProject = "BULKHEAD_PROJECT"
 
 // FindPlaces returns what the variables in paths stand for in a host with these options.
 func FindPlaces(o Options) (config.Places, error) {
-	var err error
-	if o.System, err = o.System.complete(); err != nil {
-		return config.Places{}, err
-	}
-	return findPlaces(o)
+	_, places, err := located(o)
+	return places, err
 }
 
 // findPlaces implements FindPlaces for options whose System is complete.
@@ -106,17 +103,18 @@ func resolvedHome(dir string) string {
 	return filepath.Clean(dir)
 }
 
-// baseDir returns a directory of the XDG base directory specification: the variable's value if it is absolute, else the
-// system's default.
-func baseDir(s System, variable string, otherwise baseDefault) string {
+// ownDir returns the host's directory below one of the XDG base directory specification: below the variable's value if that is
+// absolute, else below the system's default; "" if there is no location for it.
+func ownDir(s System, variable string, otherwise baseDefault) string {
+	const name = "bulkhead"
 	if dir := s.getenv(variable); filepath.IsAbs(dir) {
-		return filepath.Clean(dir)
+		return filepath.Join(dir, name)
 	}
 	if dir := s.getenv(otherwise.variable); otherwise.variable != "" && filepath.IsAbs(dir) {
-		return filepath.Join(dir, otherwise.belowVariable)
+		return filepath.Join(dir, otherwise.belowVariable, name)
 	}
 	if home := home(s); home != "" {
-		return filepath.Join(home, otherwise.belowHome)
+		return filepath.Join(home, otherwise.belowHome, name)
 	}
 	return ""
 }
@@ -129,61 +127,37 @@ type baseDefault struct {
 }
 
 // stateDir returns the directory of the plugins' state and of the trust records; "" if there is no location for it.
-func stateDir(s System) string {
-	dir := baseDir(s, "XDG_STATE_HOME", defaultState)
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(dir, "bulkhead")
-}
+func stateDir(s System) string { return ownDir(s, "XDG_STATE_HOME", defaultState) }
+
+func cacheDir(s System) string { return ownDir(s, "XDG_CACHE_HOME", defaultCache) }
 
 // StateDir returns the directory of the plugins' state and of the trust records; "" and no error if there is no
 // location for it. The error says why an existing directory must not be used.
-func StateDir(s System) (string, error) {
-	s, err := s.complete()
-	if err != nil {
-		return "", err
-	}
-	dir := stateDir(s)
-	if dir == "" {
-		return "", nil
-	}
-	return dir, ownedpath.CheckState(dir)
-}
+func StateDir(s System) (string, error) { return checkedDir(s, stateDir, ownedpath.CheckState) }
 
 // CacheDir returns the directory of compiled modules; "" and no error if there is no location for it. The error says
 // why the directory must not be used: it contains native code, so no other user may be able to change it.
-func CacheDir(s System) (string, error) {
+func CacheDir(s System) (string, error) { return checkedDir(s, cacheDir, ownedpath.Check) }
+
+func checkedDir(s System, of func(System) string, check func(dir string) error) (string, error) {
 	s, err := s.complete()
 	if err != nil {
 		return "", err
 	}
-	dir := cacheDir(s)
+	dir := of(s)
 	if dir == "" {
 		return "", nil
 	}
-	return dir, ownedpath.Check(dir)
+	return dir, check(dir)
 }
 
 // configDir returns the directory of the user's config, with symbolic links resolved; "" if there is no location for
 // it. It is a subdirectory of os.UserConfigDir(), except that XDG_CONFIG_HOME applies on macOS too, as XDG_CACHE_HOME
 // does.
 func configDir(s System) string {
-	dir := baseDir(s, "XDG_CONFIG_HOME", defaultConfig)
-	if dir == "" {
-		return ""
-	}
-	dir = filepath.Join(dir, "bulkhead")
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
+	dir := ownDir(s, "XDG_CONFIG_HOME", defaultConfig)
+	if real, err := filepath.EvalSymlinks(dir); dir != "" && err == nil {
 		return real
 	}
 	return dir
-}
-
-func cacheDir(s System) string {
-	dir := baseDir(s, "XDG_CACHE_HOME", defaultCache)
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(dir, "bulkhead")
 }

@@ -38,8 +38,6 @@ func (b By) String() string {
 // the user trusts it.
 func (b By) needsTrust() bool { return b == ByWorkDir || b == ByProject }
 
-func (b By) isNamed() bool { return b == ByFlag || b == ByVariable }
-
 // Source says which config is in force, and why.
 type Source struct {
 	File string // absolute; if there is no config, the path at which `bulkhead add` creates one
@@ -191,24 +189,4 @@ func usualPlaces(s System, places config.Places) []Source {
 		out = append(out, Source{filepath.Join(at.dir, config.FileName), at.by})
 	}
 	return out
-}
-
-// ConfigInputs returns the paths that decide which config is in force and what it contains, whether they exist or not: the
-// files of the config, those that would take precedence over it, and the ceiling. Find has to be called again if one of
-// them changes.
-func (f *Found) ConfigInputs() []string {
-	inputs := []string{f.Options.System.ceilingPlace().file}
-	for _, source := range usualPlaces(f.Options.System, f.Places) {
-		if source.By <= f.source.By && !f.source.By.isNamed() && !f.Options.NoConfig {
-			inputs = append(inputs, source.File)
-		}
-	}
-	if f.source.By != ByNothing {
-		inputs = append(inputs, f.source.File)
-	}
-	for _, file := range f.Files {
-		inputs = append(inputs, file.Path)
-	}
-	slices.Sort(inputs)
-	return slices.Compact(inputs)
 }

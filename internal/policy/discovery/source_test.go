@@ -193,33 +193,6 @@ func TestUserConfigIsNotADiscoveredConfigOfItsDirectory(t *testing.T) {
 	}
 }
 
-func TestConfigInputs(t *testing.T) {
-	w, o := fiveConfigs(t)
-	w.Write(t, hosttest.Files{"home/.config/bulkhead/more.toml": ""})
-	put(t, w, "home/.config/bulkhead/bulkhead.toml", "include = ['more.toml']\n[[plugins]]\npath = '$W/plugins/user'\n")
-	for _, c := range []struct {
-		change func()
-		want   string
-	}{
-		{func() {}, "etc/bulkhead.toml flag.toml"},
-		{func() { o.ConfigFile = "" }, "etc/bulkhead.toml variable.toml"},
-		{func() { w.Env["BULKHEAD_CONFIG"] = "" }, "etc/bulkhead.toml pkg/deep/bulkhead.toml"},
-		{func() { o.System.Dir, o.Project = w.Dir+"/work", w.Dir+"/pkg" }, "etc/bulkhead.toml pkg/bulkhead.toml work/bulkhead.toml"},
-		{func() { o.Project = "" }, "etc/bulkhead.toml home/.config/bulkhead/bulkhead.toml home/.config/bulkhead/more.toml work/bulkhead.toml"},
-		{func() { o.NoConfig, o.PluginsDir = true, "../plugins" }, "etc/bulkhead.toml"},
-	} {
-		c.change()
-		found, err := discovery.Find(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := strings.ReplaceAll(strings.Join(found.ConfigInputs(), " "), w.Dir+"/", "")
-		if got != c.want {
-			t.Errorf("got %s, want %s", got, c.want)
-		}
-	}
-}
-
 func TestPluginCannotWriteUserConfig(t *testing.T) {
 	w, o := fiveConfigs(t)
 	if want := w.Dir + "/home/.config/bulkhead"; !slices.Contains(hostFilesOf(t, o), want) {
