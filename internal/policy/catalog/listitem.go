@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -22,8 +23,8 @@ var itemNames = slices.Sorted(maps.Keys(itemMembers))
 // define are accepted. Duplicates of a defined member are refused, and so is a member whose name differs from a defined one only in
 // case: some clients would use it instead of the defined one, and show a name that does not belong to this plugin.
 func checkItem(item []byte) string {
-	if tooDeep(item) {
-		return fmt.Sprintf("it is nested more than %d deep", maxItemDepth)
+	if err := rawjson.Bound(item, math.MaxInt, maxItemDepth); err != nil {
+		return "it " + err.Error()
 	}
 	if why := checkMembers(item); why != "" {
 		return why
@@ -43,28 +44,6 @@ func checkItem(item []byte) string {
 
 // maxItemDepth is far below the limits of clients' parsers.
 const maxItemDepth = 64
-
-func tooDeep(value []byte) bool {
-	depth, inText, escaped := 0, false, false
-	for _, c := range value {
-		switch {
-		case escaped:
-			escaped = false
-		case inText && c == '\\':
-			escaped = true
-		case c == '"':
-			inText = !inText
-		case inText:
-		case c == '{' || c == '[':
-			if depth++; depth > maxItemDepth {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
-}
 
 func checkMembers(item []byte) string {
 	if rawjson.Kind(item) != '{' {
