@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 )
@@ -60,7 +61,7 @@ func (c *Config) RemovePlugin(index int) ([]byte, error) {
 
 // PinPlugin sets sha256 of Plugins[index] in the content of c and preserves every other byte.
 func (c *Config) PinPlugin(index int, sha256 string) (*Config, error) {
-	if !manifest.IsDigest(sha256) {
+	if !userfile.IsDigest(sha256) {
 		return nil, errors.New("is not a SHA-256 in lower-case hex")
 	}
 	edited, err := c.doc.SetTableString(pluginsArray, index, "sha256", sha256)

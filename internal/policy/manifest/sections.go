@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
@@ -74,13 +75,10 @@ func (m *Manifest) readModule(t *tomlfile.Table) {
 	}
 }
 
-// IsDigest reports whether s is a SHA-256 in lower-case hex.
-func IsDigest(s string) bool { return len(s) == 64 && consistsOf(s, digits+"abcdef") }
-
 // ReadDigest returns the SHA-256 at key in lower-case hex; empty if the key is absent or its value invalid.
 func ReadDigest(t *tomlfile.Table, key string) string {
 	s := strings.ToLower(t.String(key))
-	if t.Has(key) && !IsDigest(s) {
+	if t.Has(key) && !userfile.IsDigest(s) {
 		t.Fault(key, "is not a SHA-256 in hex", "write 64 hexadecimal digits, or leave it out")
 		return ""
 	}

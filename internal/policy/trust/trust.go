@@ -5,8 +5,6 @@ package trust
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -111,7 +109,7 @@ func (s Store) Add(path, digest string, includes ...File) error {
 			return fmt.Errorf("%q cannot be trusted: the path must be absolute, without . and .., and at most %d bytes long", f.Path, maxPath)
 		case !utf8.ValidString(f.Path):
 			return fmt.Errorf("%q cannot be trusted: the path is not UTF-8", f.Path)
-		case !isDigest(f.SHA256):
+		case !userfile.IsDigest(f.SHA256):
 			return fmt.Errorf("%q cannot be trusted: the digest %q is not a SHA-256 in lower-case hex", f.Path, f.SHA256)
 		}
 	}
@@ -261,7 +259,7 @@ func decode(data []byte) (*Record, error) {
 		return nil, errors.New("contains more than one record")
 	}
 	for _, f := range append([]File{{r.Path, r.SHA256}}, r.Includes...) {
-		if !isPath(f.Path) || !isDigest(f.SHA256) {
+		if !isPath(f.Path) || !userfile.IsDigest(f.SHA256) {
 			return nil, errors.New("has an invalid path or digest")
 		}
 	}
@@ -277,9 +275,4 @@ func fileName(path string) string { return userfile.Digest([]byte(path)) + suffi
 
 func isPath(path string) bool {
 	return filepath.IsAbs(path) && filepath.Clean(path) == path && len(path) <= maxPath
-}
-
-func isDigest(text string) bool {
-	data, err := hex.DecodeString(text)
-	return err == nil && len(data) == sha256.Size && strings.ToLower(text) == text
 }
