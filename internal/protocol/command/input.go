@@ -112,7 +112,7 @@ func (i Item) addValue(w *words, value json.RawMessage) error {
 	case i.Choose != nil:
 		chosen, ok := i.Choose[text]
 		if !ok {
-			return i.refuse("has the value %s, which the tool does not know", rawjson.Quote(excerptOf(text)))
+			return i.refuse("has the value %s, which the tool does not know", rawjson.Quote(visible.Truncate(text, maxShown)))
 		}
 		for _, word := range chosen {
 			if err := w.add(word); err != nil {
@@ -126,7 +126,7 @@ func (i Item) addValue(w *words, value json.RawMessage) error {
 		}
 		return nil
 	case strings.HasPrefix(text, "-") && !i.Dash:
-		return i.refuse(`has the value %s. It begins with "-", and the program could take it for an option`, rawjson.Quote(excerptOf(text)))
+		return i.refuse(`has the value %s. It begins with "-", and the program could take it for an option`, rawjson.Quote(visible.Truncate(text, maxShown)))
 	case strings.HasSuffix(i.Flag, "="):
 		return w.add(i.Flag + text)
 	case i.Flag != "":
@@ -176,10 +176,8 @@ func (i Item) refuse(format string, args ...any) error {
 	return fmt.Errorf("the argument %s %s", rawjson.Quote(i.Arg), fmt.Sprintf(format, args...))
 }
 
-// excerptOf bounds a value in a message.
-func excerptOf(text string) string {
-	return visible.Truncate(text, 80)
-}
+// maxShown bounds a value in a message, in bytes.
+const maxShown = 80
 
 // Check returns why a value cannot be passed by the item; nil if it can be.
 func (i Item) Check(value json.RawMessage) error {

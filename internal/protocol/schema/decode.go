@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
 // decode decodes one JSON value and keeps numbers as json.Number. It refuses duplicate members: decoders differ in which of the
@@ -25,7 +27,7 @@ func decode(raw json.RawMessage) (any, error) {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return nil, errors.New("is not complete JSON")
 		}
-		return nil, fmt.Errorf("is not JSON: %s", shorten(err.Error(), maxFailure))
+		return nil, fmt.Errorf("is not JSON: %s", visible.Truncate(err.Error(), maxFailure))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("is more than one JSON value")
@@ -81,7 +83,7 @@ func readObject(d *json.Decoder, depth int) (any, error) {
 			return nil, refusal("is not JSON: a member without a name")
 		}
 		if _, twice := object[key]; twice {
-			return nil, refusal(fmt.Sprintf("has the duplicate member %q", shorten(key, maxFailure)))
+			return nil, refusal(fmt.Sprintf("has the duplicate member %q", visible.Truncate(key, maxFailure)))
 		}
 		if object[key], err = readValue(d, depth+1); err != nil {
 			return nil, err
@@ -97,7 +99,7 @@ func (s *Schema) checkCase(v any) error {
 	object, _ := v.(map[string]any)
 	for key := range object {
 		if names := s.properties[fold(key)]; len(names) > 0 && !slices.Contains(names, key) {
-			return fmt.Errorf("has %q: write %q", shorten(key, maxFailure), names[0])
+			return fmt.Errorf("has %q: write %q", visible.Truncate(key, maxFailure), names[0])
 		}
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
 const (
@@ -319,7 +321,7 @@ func (c *evaluation) checkNumber(r *numberRules, number json.Number, at *locatio
 		{"multipleOf", r.multipleOf != nil && !r.multiple(n)},
 	} {
 		if bound.broken {
-			ok = f.add(at, fmt.Sprintf("%s: got %s, want %s", bound.name, shorten(string(number), 40), r.limit(bound.name)))
+			ok = f.add(at, fmt.Sprintf("%s: got %s, want %s", bound.name, visible.Truncate(string(number), 40), r.limit(bound.name)))
 		}
 	}
 	return ok

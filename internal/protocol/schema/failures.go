@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
 const (
@@ -38,7 +39,7 @@ func (p *location) appendTo(b []byte) []byte {
 	if !p.member {
 		return strconv.AppendInt(b, int64(p.index), 10)
 	}
-	return append(b, strings.NewReplacer("~", "~0", "/", "~1").Replace(shorten(p.name, 80))...)
+	return append(b, strings.NewReplacer("~", "~0", "/", "~1").Replace(visible.Truncate(p.name, 80))...)
 }
 
 // failures collects validation failures. A nil *failures discards them.
@@ -58,9 +59,9 @@ func (f *failures) add(at *location, what string) bool {
 	case f.isFull():
 		f.more++
 	case at.parent == nil:
-		f.list = append(f.list, shorten(what, maxFailure))
+		f.list = append(f.list, visible.Truncate(what, maxFailure))
 	default:
-		f.list = append(f.list, shorten(string(at.appendTo(nil))+": "+what, maxFailure))
+		f.list = append(f.list, visible.Truncate(string(at.appendTo(nil))+": "+what, maxFailure))
 	}
 	return false
 }
@@ -108,16 +109,16 @@ func enumMessage(values []any) string {
 	case 0:
 		return "is not one of the values that the schema allows"
 	case 1:
-		return shorten("value must be "+words[0], maxFailure)
+		return visible.Truncate("value must be "+words[0], maxFailure)
 	}
-	return shorten("value must be one of "+strings.Join(words, ", "), maxFailure)
+	return visible.Truncate("value must be one of "+strings.Join(words, ", "), maxFailure)
 }
 
 // limit formats the value of the named keyword.
 func (r *numberRules) limit(keyword string) string {
 	bound := map[string]*big.Rat{"minimum": r.minimum, "maximum": r.maximum, "exclusiveMinimum": r.exclusiveMinimum, "exclusiveMaximum": r.exclusiveMaximum, "multipleOf": r.multipleOf}[keyword]
 	if bound.IsInt() {
-		return shorten(bound.RatString(), 40)
+		return visible.Truncate(bound.RatString(), 40)
 	}
 	float, _ := bound.Float64()
 	return strconv.FormatFloat(float, 'g', -1, 64)
@@ -143,15 +144,4 @@ func properties(names []string) string {
 	return s
 }
 
-func quoted(text string) string { return "'" + shorten(text, 80) + "'" }
-
-// shorten truncates s to at most n bytes, without splitting a code point.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+func quoted(text string) string { return "'" + visible.Truncate(text, 80) + "'" }

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -47,7 +48,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	}
 	root, err := compile(doc)
 	if err != nil {
-		return nil, fmt.Errorf("schema is not valid: %s", shorten(err.Error(), maxFailure))
+		return nil, fmt.Errorf("schema is not valid: %s", visible.Truncate(err.Error(), maxFailure))
 	}
 	s := &Schema{root: root, properties: map[string][]string{}}
 	if root.object != nil {
