@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -78,7 +79,7 @@ func compare(path string, got, want any, exact bool) string {
 }
 
 func compareObjects(path string, got, want map[string]any, exact bool) string {
-	for _, key := range sortedKeys(want) {
+	for _, key := range slices.Sorted(maps.Keys(want)) {
 		member, ok := got[key]
 		at := path + "/" + escaper.Replace(key)
 		if !ok {
@@ -91,21 +92,12 @@ func compareObjects(path string, got, want map[string]any, exact bool) string {
 	if !exact {
 		return ""
 	}
-	for _, key := range sortedKeys(got) {
+	for _, key := range slices.Sorted(maps.Keys(got)) {
 		if _, ok := want[key]; !ok {
 			return fmt.Sprintf("%s is %s, which is not expected", place(path+"/"+escaper.Replace(key)), Show(got[key]))
 		}
 	}
 	return ""
-}
-
-func sortedKeys(object map[string]any) []string {
-	keys := make([]string, 0, len(object))
-	for key := range object {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // escaper escapes a key for a JSON Pointer.
