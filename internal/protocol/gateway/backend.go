@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -92,10 +93,7 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Message + " (" + f.Code + ")" }
 
 func (f *Failure) text() string {
-	if f.Text == "" {
-		return "bulkhead: " + f.Message
-	}
-	return f.Text
+	return cmp.Or(f.Text, "bulkhead: "+f.Message)
 }
 
 // result encodes the failure as a CallToolResult. A text that is a JSON object also becomes the structuredContent, which

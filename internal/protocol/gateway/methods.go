@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -90,10 +91,7 @@ func (s *session) reportRefused(m *message, meta requestMeta, how method) {
 
 // clientOf returns the client's name and version, as stated in a modern request or in initialize.
 func (s *session) clientOf(meta requestMeta) string {
-	if meta.client != "" {
-		return meta.client
-	}
-	return s.client
+	return cmp.Or(meta.client, s.client)
 }
 
 // missingName is the error message for a request without its name or URI.

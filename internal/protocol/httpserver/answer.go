@@ -17,7 +17,6 @@ const primedVersion = "2025-11-25"
 // answer writes a stream as the answer to an HTTP request: as one JSON object if the response is its first message and
 // comes soon, otherwise as server-sent events.
 type answer struct {
-	server *Server
 	w      http.ResponseWriter
 	r      *http.Request
 	stream *stream

@@ -62,7 +62,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, owner call.Principa
 	}
 	reader := st.attach(from)
 	defer st.detach(reader)
-	a := &answer{server: s, w: w, r: r, stream: st, reader: reader, session: session}
+	a := &answer{w: w, r: r, stream: st, reader: reader, session: session}
 	if st == session.own {
 		a.stopping, a.stop = s.stopping, st.disconnect
 	}

@@ -190,7 +190,7 @@ func isZeroQuality(parameters string) bool {
 
 // refuse answers with an error that has no id.
 func refuse(w http.ResponseWriter, status int, why string) {
-	refuseWith(w, status, gateway.Response{Err: &abi.Error{Code: codeOf(status), Message: why}})
+	writeJSON(w, status, gateway.Response{Err: &abi.Error{Code: codeOf(status), Message: why}})
 }
 
 // codeOf returns the JSON-RPC code for a request that is refused because of its HTTP method, headers or size.
@@ -204,10 +204,8 @@ func codeOf(status int) int {
 // refuseBusy answers that the server has reached a bound.
 func refuseBusy(w http.ResponseWriter, id []byte, why string) {
 	w.Header().Set("Retry-After", retryAfter)
-	refuseWith(w, http.StatusServiceUnavailable, gateway.Response{ID: id, Err: &abi.Error{Code: codeServerError, Message: why}})
+	writeJSON(w, http.StatusServiceUnavailable, gateway.Response{ID: id, Err: &abi.Error{Code: codeServerError, Message: why}})
 }
-
-func refuseWith(w http.ResponseWriter, status int, r gateway.Response) { writeJSON(w, status, r) }
 
 func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -30,7 +30,6 @@ const (
 	headerLastEvent = "Last-Event-Id"
 	headerMethod    = "Mcp-Method"
 	headerName      = "Mcp-Name"
-	headerParam     = "Mcp-Param-" // prefix
 )
 
 const (
@@ -95,7 +94,7 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) (m *gateway
 	m, invalid := gateway.ParseMessage(body)
 	if invalid != nil {
 		release()
-		refuseWith(w, http.StatusBadRequest, *invalid)
+		writeJSON(w, http.StatusBadRequest, *invalid)
 		return nil, nil
 	}
 	return m, release
@@ -126,7 +125,7 @@ func (s *Server) isModern(h http.Header, m *gateway.Message) bool {
 // modern handles a message of the modern era, which has no sessions. The end of the connection cancels the call.
 func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner call.Principal, m *gateway.Message) {
 	if refusal := s.checkModern(r.Header, m); refusal != nil {
-		refuseWith(w, statusOf(refusal), gateway.Response{ID: m.ID(), Err: refusal})
+		writeJSON(w, statusOf(refusal), gateway.Response{ID: m.ID(), Err: refusal})
 		return
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -151,7 +150,7 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner call.Princ
 	if TestHook != nil {
 		TestHook(s.config.Gateway, m, func() {})
 	}
-	a := &answer{server: s, w: w, r: r, stream: st, reader: reader, modern: true}
+	a := &answer{w: w, r: r, stream: st, reader: reader, modern: true}
 	if listens {
 		a.stopping, a.stop = s.stopping, session.Close
 	}
@@ -180,7 +179,7 @@ func (s *Server) checkVersion(w http.ResponseWriter, r *http.Request, id []byte)
 		err = s.config.Gateway.UnsupportedVersion(values[0])
 	}
 	if err != nil {
-		refuseWith(w, http.StatusBadRequest, gateway.Response{ID: id, Err: err})
+		writeJSON(w, http.StatusBadRequest, gateway.Response{ID: id, Err: err})
 	}
 	return err == nil
 }
@@ -200,7 +199,7 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request, session *session
 	if TestHook != nil {
 		TestHook(s.config.Gateway, m, st.disconnect)
 	}
-	a := &answer{server: s, w: w, r: r, stream: st, reader: reader, session: session}
+	a := &answer{w: w, r: r, stream: st, reader: reader, session: session}
 	if opens(m) {
 		if session.gateway.Version() == "" { // initialize failed
 			defer session.close()
@@ -239,12 +238,12 @@ func afterBoth(f func()) func() {
 func (s *Server) findSession(w http.ResponseWriter, r *http.Request, owner call.Principal, id []byte) *session {
 	values := r.Header[headerSession]
 	if len(values) != 1 || values[0] == "" {
-		refuseWith(w, http.StatusBadRequest, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "the header Mcp-Session-Id is missing: send initialize first, or state protocol version " + gateway.ModernVersion + " in the request"}})
+		writeJSON(w, http.StatusBadRequest, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "the header Mcp-Session-Id is missing: send initialize first, or state protocol version " + gateway.ModernVersion + " in the request"}})
 		return nil
 	}
 	found := s.sessions.find(values[0], owner)
 	if found == nil {
-		refuseWith(w, http.StatusNotFound, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "there is no session with this Mcp-Session-Id: send initialize without one"}})
+		writeJSON(w, http.StatusNotFound, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "there is no session with this Mcp-Session-Id: send initialize without one"}})
 	}
 	return found
 }

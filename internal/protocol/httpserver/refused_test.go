@@ -348,7 +348,7 @@ func FuzzHeaders(f *testing.F) {
 		if invalid != nil {
 			return
 		}
-		h := http.Header{headerVersion: {version}, headerMethod: {method}, headerName: {name}, headerParam + "Region": {region}, headerParam + "Count": {count}}
+		h := http.Header{headerVersion: {version}, headerMethod: {method}, headerName: {name}, "Mcp-Param-Region": {region}, "Mcp-Param-Count": {count}}
 		if !s.isModern(h, m) || m.ID() == nil {
 			return
 		}

@@ -52,7 +52,7 @@ func TestEndOfStreamWaitsForItsMessages(t *testing.T) {
 		close(stopping)
 		w := httptest.NewRecorder()
 		(&answer{
-			server: s, w: w, r: httptest.NewRequest(http.MethodPost, Path, nil), stream: st, reader: st.attach(0), modern: true,
+			w: w, r: httptest.NewRequest(http.MethodPost, Path, nil), stream: st, reader: st.attach(0), modern: true,
 			stopping: stopping, stop: func() {
 				for range 3 {
 					st.Put([]byte(strings.Repeat("x", maxUnread)))
