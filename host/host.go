@@ -17,7 +17,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
@@ -45,8 +44,7 @@ type (
 
 // Host is a set of plugins with their grants. It is safe for concurrent use.
 type Host struct {
-	options    Options   // the options of Open with all defaults filled in
-	opened     time.Time // when Open began, before it read any file
+	options    Options // the options of Open with all defaults filled in
 	dispatcher *dispatch.Dispatcher
 	gateway    *gateway.Gateway
 
@@ -58,25 +56,26 @@ type Host struct {
 	reloading chan struct{} // lock of Reload and Close: a channel of capacity 1, which contains an element while one of them runs
 	// The lock called reloading guards the following fields.
 	rejected       []string // paths whose content decided the last change, if that change was rejected
-	rejectedReason string   // the reason for the last rejection; empty if the last change was applied
+	rejectedReason string   // the reason for the last rejection, or why Open serves nothing; empty if the last change was applied
 }
 
 // Open finds plugins and decides what each is granted. If the caller can correct an error, it is a *UsageError.
 func Open(o Options) (*Host, error) {
-	opened := time.Now()
 	found, err := discovery.FindOrExplain(o)
 	if err != nil {
 		return nil, err
 	}
-	log := found.Options.Log
+	log, reported := found.Options.Log, ""
 	if found.Untrusted != nil {
 		if !o.ServeNothing {
 			return nil, &UsageError{Err: found.Untrusted}
 		}
 		log.Error(found.Untrusted.Error())
+		reported = reasonOf(found.Untrusted)
 	}
 	if found.Invalid != nil {
 		log.Error("no plugin is served: the config is invalid", "reason", found.Invalid.Error())
+		reported = reasonOf(found.Invalid)
 	}
 	if found.NoPlugins != nil && o.Development == nil { // package dev reports why the plugin is not built
 		log.Error(found.NoPlugins.Error())
@@ -86,7 +85,7 @@ func Open(o Options) (*Host, error) {
 	}
 	offered := catalog.New(found)
 	offered.Report()
-	h := &Host{options: found.Options, opened: opened, dispatcher: dispatch.New(offered), reloading: make(chan struct{}, 1)}
+	h := &Host{options: found.Options, dispatcher: dispatch.New(offered), reloading: make(chan struct{}, 1), rejectedReason: reported}
 	h.ended, h.end = context.WithCancel(context.Background())
 	if h.gateway, err = offered.NewServer(h.dispatcher); err != nil {
 		return nil, err

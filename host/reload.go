@@ -28,21 +28,24 @@ func (h *Host) Reload(ctx context.Context) error {
 	}
 	defer h.unlock()
 	h.rejectedReason = "" // makes an error that was logged before appear in the log again
-	return h.reloadLocked(ctx)
+	return h.reloadLocked(ctx, hclog.Info)
 }
 
-func (h *Host) reloadLocked(ctx context.Context) error {
+// reloadLocked implements Reload; unchanged is the level at which it logs that nothing has changed.
+func (h *Host) reloadLocked(ctx context.Context, unchanged hclog.Level) error {
 	if h.ended.Err() != nil {
 		return errors.New("the host is closed")
 	}
 	h.rejected = nil
-	err := h.reload(ctx)
+	err := h.reload(ctx, unchanged)
 	if err == nil {
 		h.rejectedReason = ""
 		return nil
 	}
-	reason := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n  remedy: ", "; remedy: ")), " ")
-	if reason != h.rejectedReason { // if files change often, the same error is logged only once
+	reason := reasonOf(err)
+	if reason == h.rejectedReason { // if files change often, the same error is logged only once
+		h.options.Log.Log(unchanged, notChanged)
+	} else {
 		h.options.Log.Error("a change of the configuration is rejected, and the previous configuration stays in force", "reason", reason)
 		h.gateway.Warn("bulkhead", "a change of the configuration is rejected, and the previous configuration stays in force: "+reason)
 	}
@@ -50,7 +53,14 @@ func (h *Host) reloadLocked(ctx context.Context) error {
 	return err
 }
 
-func (h *Host) reload(ctx context.Context) error {
+const notChanged = "the configuration was read again, and has not changed"
+
+// reasonOf returns the text of an error in one line.
+func reasonOf(err error) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n  remedy: ", "; remedy: ")), " ")
+}
+
+func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 	old := h.catalog()
 	found, err := discovery.FindForReload(h.reloadOptions(old))
 	if err != nil {
@@ -68,6 +78,11 @@ func (h *Host) reload(ctx context.Context) error {
 		return err
 	}
 	next := catalog.New(found)
+	if next.Same(old) {
+		h.rejected = nil
+		h.options.Log.Log(unchanged, notChanged)
+		return nil
+	}
 	if err := errors.Join(newFaults(old, next), wrongModules(old, next)); err != nil {
 		return &UsageError{Err: err}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/base/watch"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
@@ -29,11 +31,11 @@ func (h *Host) Watch(ctx context.Context) {
 		watch.Run(ctx, watch.Config{
 			Paths:    func() []string { return h.watchedPaths(ctx) },
 			Existing: func() []string { return h.catalog().RequiredPaths() },
-			Since:    h.opened, Log: h.options.Log,
+			Log:      h.options.Log,
 			Changed: func() {
 				if h.lock(ctx) == nil {
 					defer h.unlock()
-					_ = h.reloadLocked(ctx) // Reload has logged the error
+					_ = h.reloadLocked(ctx, hclog.Debug) // Reload has logged the error
 				}
 			},
 		})

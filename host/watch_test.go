@@ -1,11 +1,16 @@
 package host_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
@@ -18,6 +23,83 @@ func watched(t *testing.T, w *hosttest.World, o host.Options) *client {
 	h := w.Open(t, o)
 	h.Watch(t.Context())
 	return connect(t, h)
+}
+
+// What changes between Open and the first look of Watch is applied, also if it leaves no trace in the times of files.
+func TestWatchAppliesChangeBeforeItsFirstLook(t *testing.T) {
+	for name, change := range map[string]func(w *hosttest.World) error{
+		"trust is revoked": func(w *hosttest.World) error {
+			_, err := w.TrustStore().Remove(filepath.Join(w.Dir, "work", "bulkhead.toml"))
+			return err
+		},
+		"a manifest is replaced by an older file": func(w *hosttest.World) error {
+			old := filepath.Join(w.Dir, "older.toml")
+			return errors.Join(os.Chtimes(old, time.Time{}, time.Unix(1e9, 0)), os.Rename(old, filepath.Join(w.Dir, "plugins", "a", "plugin.toml")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plugin := answering("a", "A")
+			w := hosttest.New(t, plugin, answering("b", "B"), configOf("a", "b"))
+			w.Write(t, hosttest.Files{"older.toml": strings.ReplaceAll(plugin["plugins/a/plugin.toml"], "a_reads", "a_older")})
+			w.Trust(t, "work/bulkhead.toml")
+			if err := filepath.WalkDir(w.Dir, func(path string, _ fs.DirEntry, err error) error {
+				return errors.Join(err, os.Chtimes(path, time.Time{}, time.Now().Add(-time.Hour)))
+			}); err != nil {
+				t.Fatal(err)
+			}
+			o := w.Options()
+			o.ConfigFile, o.ServeNothing = "", true
+			h := w.Open(t, o)
+			c := connect(t, h)
+			if err := change(w); err != nil {
+				t.Fatal(err)
+			}
+			h.Watch(t.Context())
+			c.wantNext(toolsChanged)
+			if answer := c.ask("tools/list", `{}`); strings.Contains(answer, "a_reads") {
+				t.Errorf("a_reads is still listed: %s", answer)
+			}
+		})
+	}
+}
+
+// logLines is a writer that sends each line of a log.
+type logLines chan string
+
+func (l logLines) Write(line []byte) (int, error) { l <- string(line); return len(line), nil }
+
+// The first look of Watch reports nothing that Open has reported.
+func TestWatchLogsNothingWithoutChange(t *testing.T) {
+	for name, files := range map[string]hosttest.Files{
+		"a faulty plugin":       {"plugins/b/plugin.toml": "manifest = 1\n"},
+		"an untrusted config":   configOf("a"),
+		"an invalid config":     {"work/bulkhead.toml": "x = 1\n"},
+		"no plugin is in force": {"plugins/a/plugin.toml": ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := hosttest.New(t, answering("a", "A"), files)
+			o := w.Options()
+			o.ServeNothing = true
+			if name == "an untrusted config" {
+				o.ConfigFile = ""
+			}
+			lines := make(logLines, 1000)
+			o.Log = hclog.New(&hclog.LoggerOptions{Output: lines, Level: hclog.Trace, DisableTime: true})
+			h := w.Open(t, o)
+			for len(lines) > 0 {
+				<-lines
+			}
+			h.Watch(t.Context())
+			for line := range lines {
+				if strings.Contains(line, "has not changed") {
+					break
+				}
+				if !strings.Contains(line, "[INFO]") && !strings.Contains(line, "[DEBUG]") {
+					t.Errorf("logged: %s", line)
+				}
+			}
+		})
+	}
 }
 
 // put replaces a file atomically.

@@ -90,7 +90,7 @@ func TestSignalsShutServerDown(t *testing.T) {
 		server := startServer(t, misbehaveCommand(t, "1s"))
 		server.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`) // the server handles signals once it answers
 		signal(t, server.cmd, syscall.SIGHUP)
-		server.waitForLog("the configuration was reloaded")
+		server.waitForLog("the configuration was read again, and has not changed")
 		if text := server.mustCall("misbehave_ok", `{}`); text != "ok" {
 			t.Error(text)
 		}

@@ -31,13 +31,12 @@ type Config struct {
 	// whenever Run looks, so it should be fast and return a bounded number of paths. It is a change if Tree returns a file for the
 	// first time, or does not return it any more. It may be nil.
 	Tree func() (files, dirs []string)
-	// Changed is called after a change, in the goroutine of Run.
+	// Changed is called once at the start, when all paths are watched, since the caller may know an earlier state of them; and then
+	// after each change. It runs in the goroutine of Run.
 	Changed func()
 	// Again reports whether Changed must be called again, because these paths changed while it ran. Again is called after each
 	// call of Changed, even if paths is empty. If it is nil, Changed is called again if any path changed.
 	Again func(paths []string) bool
-	// Since is the time of the state that the caller knows. If a path was modified later, Changed is called at the start.
-	Since time.Time
 	Log   hclog.Logger
 
 	open func() (*source, error)                // nil: openSource
@@ -84,8 +83,7 @@ func Run(ctx context.Context, c Config) {
 	w.subscriptions.open(c)
 	defer w.subscriptions.close()
 	w.known = w.look(w.paths())
-	changed := w.known.modifiedSince(c.Since)
-	for changed || w.awaitChange(ctx) {
+	for changed := true; changed || w.awaitChange(ctx); {
 		w.settle(ctx)
 		if ctx.Err() != nil {
 			return
@@ -126,15 +124,15 @@ func (w *watcher) settle(ctx context.Context) {
 }
 
 // report calls Changed, and then examines the paths that Paths and Existing now return. It returns true if one of them may have
-// changed after Changed read it.
+// changed after Changed read it, which is also so for a path that was not watched before.
 func (w *watcher) report(ctx context.Context) bool {
 	if w.admit(ctx); ctx.Err() != nil {
 		return false
 	}
-	before, began := w.known, time.Now()
+	before := w.known
 	w.Changed()
 	w.known = w.look(w.paths())
-	changed := w.known.changedSince(before, began)
+	changed := w.known.changedSince(before)
 	if w.Again != nil {
 		return w.Again(changed)
 	}
@@ -192,8 +190,6 @@ func (w *watcher) paths() []path {
 // exists stands for the metadata of an existing path of which only the creation and removal count.
 type exists struct{ fs.FileInfo }
 
-func (exists) ModTime() time.Time { return time.Time{} }
-
 // look subscribes the directories of paths, which may have been created or replaced, and then returns the state of paths. Changes
 // after the subscription cause events, so none is missed.
 func (w *watcher) look(paths []path) state {
@@ -231,13 +227,13 @@ func (s state) paths() []path { return slices.Collect(maps.Keys(s)) }
 
 func (s state) equal(other state) bool { return maps.EqualFunc(s, other, isSame) }
 
-// changedSince returns the sorted paths that differ between s and an earlier state. A path that only s has counts if it was modified
-// after began, or belongs to the tree; a path that only before has counts if it belongs to the tree.
-func (s state) changedSince(before state, began time.Time) []string {
+// changedSince returns the sorted paths that differ between s and an earlier state. A path that only s has counts; a path that only
+// before has counts if it belongs to the tree.
+func (s state) changedSince(before state) []string {
 	var names []string
 	for p, info := range s {
 		old, known := before[p]
-		if known && !isSame(info, old) || !known && (p.tree || (state{p: info}).modifiedSince(began)) {
+		if !known || !isSame(info, old) {
 			names = append(names, p.name)
 		}
 	}
@@ -258,16 +254,4 @@ func isSame(a, b fs.FileInfo) bool {
 		return a == b
 	}
 	return os.SameFile(a, b) && a.Mode() == b.Mode() && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
-}
-
-// granularity is the maximum lag of a file's modification time behind the clock.
-const granularity = 50 * time.Millisecond
-
-func (s state) modifiedSince(t time.Time) bool {
-	for _, info := range s {
-		if info != nil && !info.ModTime().Before(t.Add(-granularity)) {
-			return true
-		}
-	}
-	return false
 }

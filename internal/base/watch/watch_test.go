@@ -56,7 +56,7 @@ func (w *world) run(sourceErr error) {
 	done := make(chan struct{})
 	w.t.Cleanup(func() { cancel(); <-done })
 	c := Config{
-		Paths: func() []string { return w.paths }, Existing: func() []string { return w.existing }, Since: time.Now().AddDate(100, 0, 0), // after the files' times, which come from the real clock
+		Paths: func() []string { return w.paths }, Existing: func() []string { return w.existing },
 		Changed: func() {
 			content, _ := os.ReadFile(w.paths[0])
 			w.mu.Lock()
@@ -76,7 +76,14 @@ func (w *world) run(sourceErr error) {
 		},
 	}
 	go func() { Run(ctx, c); close(done) }()
+	time.Sleep(unsettled)
 	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.calls) != 1 {
+		w.t.Errorf("Changed was called %d times at the start, want once", len(w.calls))
+	}
+	w.calls = nil
 }
 
 // looks returns the number of stat calls.
@@ -230,8 +237,9 @@ func TestDirectoriesAreBounded(t *testing.T) {
 		}
 		w.run(nil)
 		synctest.Wait()
-		if len(w.added) != maxDirectories {
-			t.Errorf("%d directories are watched, want %d", len(w.added), maxDirectories)
+		slices.Sort(w.added)
+		if watched := slices.Compact(w.added); len(watched) != maxDirectories {
+			t.Errorf("%d directories are watched, want %d", len(watched), maxDirectories)
 		}
 		if !strings.Contains(w.log.String(), "[WARN]") {
 			t.Error("no warning of too many directories was logged")
@@ -239,34 +247,54 @@ func TestDirectoriesAreBounded(t *testing.T) {
 	})
 }
 
-func TestChangeBeforeRunIsReported(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "config")
-	since := time.Now()
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	changed := follow(t, since, file)
-	<-changed
+// Between what the caller knows and the first look at the paths, a file can be removed, or replaced by an older one. Neither leaves a
+// trace in the metadata, so Changed is called once all paths are watched, and again for paths that are watched since a call.
+func TestChangedIsCalledOncePathsAreWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "config")
+		record := filepath.Join(w.dir, "record")
+		var calls []string
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		defer func() { cancel(); <-done }()
+		go func() {
+			defer close(done)
+			Run(ctx, Config{
+				Paths: func() []string { return w.paths },
+				Changed: func() {
+					if calls = append(calls, fmt.Sprint(w.added)); len(calls) == 1 {
+						w.write("record", "read by this call, and then removed")
+						_ = os.Remove(record)
+						w.paths = append(w.paths, record)
+					}
+				},
+				open: func() (*source, error) {
+					return &source{events: w.events, add: func(dir string) error { w.added = []string{dir}; return nil },
+						remove: func(string) error { return nil }, close: func() {}}, nil
+				},
+				Log: hclog.NewNullLogger(),
+			})
+		}()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if watched := fmt.Sprint([]string{w.dir}); !slices.Equal(calls, []string{watched, watched}) {
+			t.Errorf("Changed was called %d times with the watched directories %q, want twice with %s", len(calls), calls, watched)
+		}
+	})
 }
 
-// follow runs Run on the real file system. The channel has an element for each call of Changed.
-func follow(t *testing.T, since time.Time, paths ...string) <-chan struct{} {
+// follow runs Run on the real file system. The channel has an element for each call of Changed after the first.
+func follow(t *testing.T, paths ...string) <-chan struct{} {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	changed, done, ready := make(chan struct{}, 100), make(chan struct{}), make(chan struct{})
-	var once sync.Once
+	changed, done := make(chan struct{}, 100), make(chan struct{})
 	t.Cleanup(func() { cancel(); <-done })
 	c := Config{
-		Paths: func() []string { return paths }, Since: since, Log: hclog.NewNullLogger(),
+		Paths: func() []string { return paths }, Log: hclog.NewNullLogger(),
 		Changed: func() { changed <- struct{}{} },
-		stat: func(path string) (fs.FileInfo, error) {
-			defer once.Do(func() { close(ready) })
-			return os.Stat(path)
-		},
 	}
 	go func() { Run(ctx, c); close(done) }()
-	<-ready
+	<-changed
 	return changed
 }
 
@@ -324,7 +352,7 @@ func TestWaysOfReplacingFile(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "dir")
 			must(t, os.Mkdir(dir, 0o700), test.prepare(dir))
-			changed := follow(t, time.Now().AddDate(1, 0, 0), dir+"/config")
+			changed := follow(t, dir+"/config")
 			must(t, test.change(dir))
 			<-changed
 		})
@@ -335,7 +363,7 @@ func TestWaysOfReplacingFile(t *testing.T) {
 func TestReplacedDirectoryIsFollowed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
 	file := filepath.Join(dir, "config")
-	changed := follow(t, time.Now().AddDate(1, 0, 0), file)
+	changed := follow(t, file)
 	for n := range 3 {
 		if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700), os.WriteFile(file, make([]byte, n), 0o600)); err != nil {
 			t.Fatal(err)
@@ -419,6 +447,8 @@ func TestTreeIsFollowed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	<-changed
+	<-again
 	for n, step := range []func() error{
 		func() error { return os.WriteFile(dir+"/first", nil, 0o600) },
 		func() error { return os.MkdirAll(dir+"/a/b", 0o700) }, // no change by itself
@@ -450,15 +480,15 @@ func TestAgainDecidesAboutChangesDuringCall(t *testing.T) {
 		go func() {
 			defer close(done)
 			Run(ctx, Config{
-				Paths: func() []string { return nil }, Tree: tree(w.dir), Log: hclog.NewNullLogger(), Since: time.Now().AddDate(100, 0, 0),
+				Paths: func() []string { return nil }, Tree: tree(w.dir), Log: hclog.NewNullLogger(),
 				open: func() (*source, error) {
 					return &source{events: w.events, add: func(string) error { return nil }, remove: func(string) error { return nil }, close: func() {}}, nil
 				},
 				Changed: func() {
 					switch calls++; calls {
-					case 1:
-						w.write("made", "1")
 					case 2:
+						w.write("made", "1")
+					case 3:
 						w.write("config", "changed by the call")
 						if err := os.Remove(filepath.Join(w.dir, "made")); err != nil {
 							t.Error(err)
@@ -471,16 +501,17 @@ func TestAgainDecidesAboutChangesDuringCall(t *testing.T) {
 						names = append(names, filepath.Base(path))
 					}
 					asked = append(asked, names)
-					return calls == 1
+					return calls == 2
 				},
 			})
 		}()
+		time.Sleep(unsettled)
 		synctest.Wait()
 		w.write("config", "changed")
 		w.event()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := fmt.Sprint(asked); got != "[[made] [config made]]" {
+		if got := fmt.Sprint(asked); got != "[[] [made] [config made]]" {
 			t.Errorf("after %d calls Again was asked about %s", calls, got)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -35,6 +36,29 @@ func (p *Plugin) StillGrants(before *Plugin, tool string) bool {
 	now.Tools, then.Tools = nil, nil
 	now.Limits, then.Limits = manifest.Limits{}, manifest.Limits{} // a request ends with the limits that it was accepted with
 	return reflect.DeepEqual(now, then)
+}
+
+// Same reports whether c and another Catalog were made from the same files, so that they offer and report the same.
+func (c *Catalog) Same(other *Catalog) bool {
+	if !slices.EqualFunc(c.Plugins, other.Plugins, (*Plugin).isSame) {
+		return false
+	}
+	a, b := *c.Found, *other.Found
+	for _, found := range []*discovery.Found{&a, &b} {
+		found.Candidates, found.Options = nil, discovery.Options{} // isSame compares the candidates
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// isSame is like Equal, but is also true for two plugins that are left out for the same reason, and false if their warnings differ.
+func (p *Plugin) isSame(other *Plugin) bool {
+	if !reflect.DeepEqual(p.Problems, other.Problems) || !reflect.DeepEqual(p.unready, other.unready) {
+		return false
+	}
+	if p.Problem != "" {
+		return p.Problem == other.Problem && p.Name == other.Name && reflect.DeepEqual(p.Entry, other.Entry)
+	}
+	return p.Equal(other) && p.HasModuleOf(other)
 }
 
 // HasModuleOf reports whether the plugin and other, which belongs to another Catalog, have the same, unmodified module file.
