@@ -20,6 +20,7 @@ import (
 
 	clients "github.com/bulkhead-mcp/bulkhead/internal/admin/client"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/progress"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -36,7 +37,7 @@ const repeatInterval = 10 * time.Second
 
 // Run runs the demonstration. The conversation goes to out; build progress and the log of the server go to stderr. Each plugin is
 // called as soon as it is built, while the next ones are built.
-func Run(ctx context.Context, out, stderr io.Writer) error {
+func Run(ctx context.Context, out, stderr io.Writer) (err error) {
 	root, err := checkout()
 	if err != nil {
 		return err
@@ -51,14 +52,12 @@ longest: it compiles Go's standard library for WebAssembly.
 	}
 	defer tasks.Close()
 	tasks.RepeatSteps(repeatInterval)
-	dir, err := os.MkdirTemp("", "bulkhead-demo-")
+	temp, err := tempdir.New("demo")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, temp.Remove()) }()
+	dir := temp.Path
 	if err := writeWorkspace(dir); err != nil {
 		return err
 	}

@@ -3,12 +3,13 @@ package build
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/agreement"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
@@ -57,17 +58,17 @@ func Schemas(ctx context.Context, dir, tool string, o Options) ([]ToolSchema, er
 	return schemas, err
 }
 
-func schemasOf(ctx context.Context, dir, tool string, o Options) (*source, []ToolSchema, error) {
+func schemasOf(ctx context.Context, dir, tool string, o Options) (_ *source, _ []ToolSchema, err error) {
 	s, ps := load(dir)
 	if s == nil || ps.Err() != nil {
 		return nil, nil, ps.Err()
 	}
-	out, err := os.MkdirTemp("", "bulkhead-schema-")
+	temp, err := tempdir.New("schema")
 	if err != nil {
 		return nil, nil, err
 	}
-	defer os.RemoveAll(out)
-	o.Out = out
+	defer func() { err = errors.Join(err, temp.Remove()) }()
+	o.Out = filepath.Join(temp.Path, "out") // a build locks its output directory
 	b, err := newBuilder(o)
 	if err != nil {
 		return nil, nil, err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/watch"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -43,8 +44,8 @@ type Config struct {
 // Builder builds one plugin until it is closed.
 type Builder struct {
 	config Config
-	roots  []string // absolute paths of the directories with sources
-	temp   string   // contains the directory of each build
+	roots  []string     // absolute paths of the directories with sources
+	temp   *tempdir.Dir // contains the directory of each build
 	log    hclog.Logger
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
@@ -87,11 +88,7 @@ func Start(ctx context.Context, c Config) (*Builder, error) {
 		return nil, problems
 	}
 	var err error
-	if b.temp, err = os.MkdirTemp("", "bulkhead-dev-"); err != nil {
-		return nil, err
-	}
-	// The sandbox of the process that compiles a module allows only resolved paths.
-	if b.temp, err = filepath.EvalSymlinks(b.temp); err != nil {
+	if b.temp, err = tempdir.New("dev"); err != nil {
 		return nil, err
 	}
 	b.ignore()
@@ -114,7 +111,7 @@ func (b *Builder) Close() error {
 	b.ended.Wait()
 	b.building.Lock()
 	defer b.building.Unlock()
-	return os.RemoveAll(b.temp)
+	return b.temp.Remove()
 }
 
 // Tried returns a channel that is closed after the first build.
@@ -169,7 +166,7 @@ func (b *Builder) build(ctx context.Context) error {
 	b.number++
 	b.log.Info("building", "dir", b.config.Dir)
 	options := b.config.Build
-	options.Out, options.Log, options.Grace = filepath.Join(b.temp, strconv.Itoa(b.number)), b.log, grace
+	options.Out, options.Log, options.Grace = filepath.Join(b.temp.Path, strconv.Itoa(b.number)), b.log, grace
 	result, err := build.Build(ctx, b.config.Dir, options)
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(options.Out))

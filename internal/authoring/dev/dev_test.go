@@ -108,7 +108,7 @@ func TestRejectedBuildIsNotServed(t *testing.T) {
 	if told := strings.Join(h.told, "\n"); !strings.Contains(told, "the config forbids it") || !strings.HasSuffix(told, "is in service") {
 		t.Errorf("the clients were told\n%s", told)
 	}
-	temp := b.temp
+	temp := b.temp.Path
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
@@ -133,7 +133,7 @@ func TestOldBuildsAreRemoved(t *testing.T) {
 	}
 	b.building.Lock() // the builds of the watcher
 	defer b.building.Unlock()
-	if kept, err := os.ReadDir(b.temp); err != nil || len(kept) != 2 {
+	if kept, err := os.ReadDir(b.temp.Path); err != nil || len(kept) != 2 {
 		t.Errorf("%d builds are kept (%v)", len(kept), err)
 	}
 }

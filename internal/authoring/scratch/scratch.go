@@ -9,31 +9,28 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
 // Dir is a temporary directory with a project, a home directory and state directories.
 type Dir struct {
-	root  string
+	root  *tempdir.Dir
 	cache string
 }
 
 // New creates a Dir. compiled is the host's directory for the cache of compiled code; empty: one in the Dir.
 func New(compiled string) (d *Dir, err error) {
-	root, err := os.MkdirTemp("", "bulkhead-scratch-")
+	root, err := tempdir.New("scratch")
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(root))
+			err = errors.Join(err, root.Remove())
 		}
 	}()
-	resolved, err := filepath.EvalSymlinks(root) // the host reports resolved paths
-	if err != nil {
-		return nil, err
-	}
-	d = &Dir{root: resolved, cache: compiled}
+	d = &Dir{root: root, cache: compiled}
 	if compiled == "" {
 		d.cache = d.Path("cache", "bulkhead")
 	}
@@ -42,7 +39,7 @@ func New(compiled string) (d *Dir, err error) {
 
 // Path returns a path in the directory.
 func (d *Dir) Path(names ...string) string {
-	return filepath.Join(append([]string{d.root}, names...)...)
+	return filepath.Join(append([]string{d.root.Path}, names...)...)
 }
 
 // Project returns the value of ${project}.
@@ -58,7 +55,7 @@ func (d *Dir) State(plugin string) string { return d.Path("state", "bulkhead", p
 func (d *Dir) Compiled() string { return d.cache }
 
 // Close removes the directory.
-func (d *Dir) Close() error { return os.RemoveAll(d.root) }
+func (d *Dir) Close() error { return d.root.Remove() }
 
 // Options writes a config, and returns the options of a host with this config. The host's environment has only the directories of d.
 func (d *Dir) Options(config string, log hclog.Logger) (discovery.Options, error) {

@@ -34,3 +34,13 @@ func Try(f *os.File, mode Mode) (bool, error) {
 
 // Unlock releases a lock. Closing the file also releases it.
 func Unlock(f *os.File) error { return unlock(f) }
+
+// IsLinked reports whether path still names the open file: a previous owner of a lock may have removed the file since it was opened.
+func IsLinked(f *os.File, path string) bool {
+	have, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	want, err := os.Lstat(path)
+	return err == nil && os.SameFile(have, want)
+}

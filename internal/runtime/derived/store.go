@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 )
 
@@ -52,7 +53,7 @@ type Store struct {
 	work   sync.WaitGroup
 }
 
-// NewStore returns a Store in dir. The caller must have checked that dir belongs to the user. NewStore creates nothing.
+// NewStore returns a Store in dir. It creates nothing. dir is created whenever it is missing, unless another user could write there.
 func NewStore(dir string, log hclog.Logger) *Store {
 	return &Store{dir: dir, log: log, now: time.Now, max: MaxTotal, sets: map[string]*Set{}}
 }
@@ -102,7 +103,8 @@ func (s *Store) open(name string) (*os.File, error) {
 	return file, err
 }
 
-// openRegular opens a file. It refuses a file that is not regular.
+// openRegular opens a file. It refuses a file that is not regular, and one that another user could have put there after the cache directory
+// was removed.
 func openRegular(path string, flag int) (*os.File, error) {
 	file, err := os.OpenFile(path, flag|platform.NoFollow|platform.NonBlock, 0o600)
 	if err != nil {
@@ -111,6 +113,9 @@ func openRegular(path string, flag int) (*os.File, error) {
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err == nil && !ownedpath.IsPrivate(file) {
+		err = fmt.Errorf("%s belongs to another user, or others can write it", path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -121,7 +126,7 @@ func openRegular(path string, flag int) (*os.File, error) {
 // lock locks the directory against other processes and other writers of this process. It creates the directory if
 // necessary. Closing the returned file releases the lock.
 func (s *Store) lock() (*os.File, error) {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := ownedpath.Make(s.dir); err != nil {
 		return nil, err
 	}
 	file, err := filelock.Open(filepath.Join(s.dir, lockName))

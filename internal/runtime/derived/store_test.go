@@ -298,7 +298,7 @@ func TestTornWriteIsRemoved(t *testing.T) {
 	h := newHost(t, t.TempDir())
 	w := h.worker(t, "notes")
 	// The limit below applies to the whole process, so it must exceed the size of the log that package testing writes.
-	w.Take(record(1, strings.Repeat("a", 200<<10)))
+	w.Take(record(1, strings.Repeat("a", 900<<10)))
 	h.settle()
 	path := filepath.Join(h.dir, w.set.name+newerSuffix)
 	info, err := os.Stat(path)

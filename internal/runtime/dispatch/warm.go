@@ -3,13 +3,16 @@ package dispatch
 import (
 	"context"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 )
 
 // warmDelay is the time before modules are compiled in the background. It keeps compilation from slowing down the first responses, and
 // spares clients that only list tools the cost.
 const warmDelay = 250 * time.Millisecond
 
-// Warm compiles the modules of all plugins into the cache, in the background, until ctx ends.
+// Warm compiles the modules of all plugins into the cache, in the background, until ctx ends. Before, it removes temporary directories of
+// processes that were killed.
 func (d *Dispatcher) Warm(ctx context.Context) {
 	d.mu.Lock()
 	d.warming = ctx
@@ -22,6 +25,7 @@ func (d *Dispatcher) Warm(ctx context.Context) {
 		case <-d.stopped.Done():
 			return
 		}
+		tempdir.Sweep()
 		d.warmAll(ctx, d.current.Load().plugins)
 	})
 }

@@ -3,12 +3,13 @@ package code
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 )
 
 const (
@@ -22,23 +23,21 @@ const (
 	unusedAge = 30 * 24 * time.Hour
 )
 
-// privatePrefix begins the names of private caches.
-func privatePrefix() string { return fmt.Sprintf("bulkhead-code-%d-", os.Getuid()) }
-
-func sweepPrivate() { sweepDead(os.TempDir(), privatePrefix()) }
+// privateKind is the kind of the temporary directories of private caches.
+const privateKind = "code"
 
 // cache is a directory with an entry for each module.
 type cache struct {
-	store     *Store
-	dir       string
-	queue     queue
-	lockedDir *lockedDir // nil: not a private cache
+	store   *Store
+	dir     string
+	queue   queue
+	private *tempdir.Dir // nil: not a private cache
 }
 
 func (c *cache) entry(sum string) string { return filepath.Join(c.dir, entryPrefix+keyOf(sum)) }
 
 // remove removes the directory of a private cache.
-func (c *cache) remove() error { return c.lockedDir.remove() }
+func (c *cache) remove() error { return c.private.Remove() }
 
 // ensure returns verified code of the module, whose file has the digest sum. It compiles the module if necessary.
 func (c *cache) ensure(ctx context.Context, m Module, sum string, p Priority) (*Code, error) {
@@ -84,7 +83,7 @@ func (c *cache) fill(ctx context.Context, m Module, sum string, p Priority, turn
 	}
 	if _, serr := os.Lstat(dir); serr == nil {
 		c.store.log.Warn("compiled code is damaged and is compiled again", "plugin", m.Name, "directory", dir, "reason", err)
-		if err := removeTree(dir); err != nil {
+		if err := tempdir.RemoveTree(dir); err != nil {
 			return nil, storageError(err)
 		}
 	}
@@ -121,16 +120,16 @@ func (c *cache) compile(ctx context.Context, binary []byte, entry string, p Prio
 		return err
 	}
 	defer c.store.work.Done()
-	fresh, err := newLockedDir(c.dir, newPrefix)
+	fresh, err := tempdir.In(c.dir, newPrefix)
 	if err != nil {
 		return storageError(err)
 	}
-	job := &job{binary: binary, dir: fresh.path, workers: p.workers(), config: c.store.config}
+	job := &job{binary: binary, dir: fresh.Path, workers: p.workers(), config: c.store.config}
 	err = job.run(ctx)
 	if err == nil {
-		err = publish(fresh.path, entry)
+		err = publish(fresh.Path, entry)
 	}
-	if rerr := fresh.remove(); err == nil && rerr != nil {
+	if rerr := fresh.Remove(); err == nil && rerr != nil {
 		err = storageError(rerr)
 	}
 	return err
@@ -155,7 +154,7 @@ func touch(dir string) {
 
 // sweep removes leftovers of dead processes and entries unused for unusedAge.
 func (c *cache) sweep() {
-	sweepDead(c.dir, newPrefix)
+	tempdir.SweepIn(c.dir, newPrefix)
 	items, err := os.ReadDir(c.dir)
 	if err != nil {
 		return
@@ -166,7 +165,7 @@ func (c *cache) sweep() {
 		}
 		dir := filepath.Join(c.dir, item.Name())
 		if used, err := usedAt(dir); err == nil && time.Since(used) > unusedAge {
-			_ = removeTree(dir)
+			_ = tempdir.RemoveTree(dir)
 		}
 	}
 }

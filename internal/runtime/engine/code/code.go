@@ -21,12 +21,15 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 )
 
 // Config configures a Store.
 type Config struct {
-	// Dir is the cache directory, shared by all processes of a user; it is created if missing. Empty: a private
-	// temporary directory, removed by Close.
+	// Dir is the cache directory, shared by all processes of a user; it is created whenever it is missing, and is not used while another
+	// user could write it. Empty: a private temporary directory, removed by Close.
 	Dir string
 	// Compiler is a command that calls ChildMain with the arguments that the Store appends.
 	Compiler []string
@@ -104,11 +107,10 @@ func Open(c Config) (*Store, error) {
 		c.wall = wallFactor * c.CPU
 	}
 	if c.Dir != "" {
-		// The cache holds native code, so only the user may write to it.
-		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-			return nil, fmt.Errorf("compilation cache: %w", err)
-		}
 		dir, err := filepath.Abs(c.Dir) // the child's working directory differs
+		if err == nil {
+			err = ownedpath.Make(dir) // the cache holds native code, so only the user may write to it
+		}
 		if err != nil {
 			return nil, fmt.Errorf("compilation cache: %w", err)
 		}
@@ -146,17 +148,40 @@ func (s *Store) Ensure(ctx context.Context, m Module, p Priority) (*Code, error)
 		return found, err
 	}
 	if s.config.Dir != "" {
-		found, err := s.cacheIn(s.config.Dir).ensure(ctx, m, sum, p)
-		if failure := (*Error)(nil); !errors.As(err, &failure) || failure.Reason != Storage {
+		found, err := s.ensureShared(ctx, m, sum, p)
+		if !isStorageError(err) {
 			return found, err
 		}
-		s.log.Warn("the cache directory is unusable: compiled code is stored in a temporary directory until the host exits", "plugin", m.Name, "reason", err)
+		s.log.Warn("the cache directory is unusable: the module is compiled into a temporary directory", "plugin", m.Name, "reason", ownedpath.Explain(err))
 	}
 	private, err := s.privateCache()
 	if err != nil {
 		return nil, &Error{Reason: Storage, Text: "its compiled code cannot be stored in a temporary directory: " + err.Error(), Err: err}
 	}
 	return private.ensure(ctx, m, sum, p)
+}
+
+// maxRecreated is how often a compilation is repeated because the cache directory was removed.
+const maxRecreated = 3
+
+// ensureShared is Ensure for the cache directory. It creates the directory if it was removed, also while the module was compiled.
+func (s *Store) ensureShared(ctx context.Context, m Module, sum string, p Priority) (*Code, error) {
+	dir := s.config.Dir
+	for attempt := 1; ; attempt++ {
+		if err := ownedpath.Make(dir); err != nil {
+			return nil, storageError(err)
+		}
+		before, err := os.Lstat(dir)
+		if err != nil {
+			return nil, storageError(err)
+		}
+		found, err := s.cacheIn(dir).ensure(ctx, m, sum, p)
+		after, gone := os.Lstat(dir)
+		if !isStorageError(err) || gone == nil && os.SameFile(before, after) || attempt == maxRecreated {
+			return found, err
+		}
+		s.log.Warn("the cache directory was removed, and is created again", "plugin", m.Name, "directory", dir)
+	}
 }
 
 // lookup returns the module's digest, and its code if the cache has it. If a digest is pinned, it reads the code and the
@@ -255,7 +280,7 @@ func (s *Store) Warm(ctx context.Context, m Module) error {
 }
 
 // Discard removes code that cannot be loaded. The next Ensure compiles it again.
-func (s *Store) Discard(c *Code) error { return removeTree(c.Dir) }
+func (s *Store) Discard(c *Code) error { return tempdir.RemoveTree(c.Dir) }
 
 func (s *Store) cacheIn(dir string) *cache {
 	return &cache{store: s, dir: dir, queue: queue{dir: dir, slots: s.config.Slots}}
@@ -269,13 +294,12 @@ func (s *Store) privateCache() (*cache, error) {
 		return nil, errClosed
 	}
 	if s.private == nil {
-		sweepPrivate()
-		locked, err := newLockedDir(os.TempDir(), privatePrefix())
+		dir, err := tempdir.New(privateKind)
 		if err != nil {
 			return nil, err
 		}
-		s.private = s.cacheIn(locked.path)
-		s.private.lockedDir = locked
+		s.private = s.cacheIn(dir.Path)
+		s.private.private = dir
 	}
 	return s.private, nil
 }

@@ -377,3 +377,76 @@ func TestConcurrentCallersCompileOnce(t *testing.T) {
 		t.Errorf("%d compilers were started", n)
 	}
 }
+
+func TestRemovedCacheDirectoryIsCreatedAgain(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	w := newEnv(t)
+	s := w.open("gate-and-compile")
+	w.openGate()
+	m := w.module("a")
+	check := func(when string, found *Code) {
+		t.Helper()
+		if filepath.Dir(found.Dir) != w.cache {
+			t.Errorf("%s: the code is in %s, want it in %s", when, found.Dir, w.cache)
+		}
+		if info, err := os.Lstat(w.cache); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: the directory has the mode %v, %v", when, info.Mode(), err)
+		}
+	}
+	check("at first", w.ensure(s, m))
+	if err := os.RemoveAll(w.cache); err != nil {
+		t.Fatal(err)
+	}
+	check("after it was removed", w.ensure(s, m))
+	if err := errors.Join(os.RemoveAll(w.cache), os.Remove(filepath.Join(w.dir, "go"))); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan *Code, 1)
+	go func() {
+		found, err := s.Ensure(t.Context(), m, Foreground)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- found
+	}()
+	w.until("a compiler runs", func() bool { return w.count("running-") == 1 })
+	if err := os.RemoveAll(w.cache); err != nil {
+		t.Fatal(err)
+	}
+	w.openGate()
+	if found := <-done; found != nil {
+		defer found.Close()
+		check("while a module was compiled", found)
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "bulkhead-*")); len(left) > 0 {
+		t.Errorf("a private cache was used: %q", left)
+	}
+}
+
+// After a cache directory was removed from a directory with the sticky bit, another user can create it.
+func TestCacheOfOthersIsNotUsed(t *testing.T) {
+	for name, mode := range map[string]os.FileMode{"the cache": 0o700, "the entry": 0o777} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("TMPDIR", t.TempDir())
+			w := newEnv(t)
+			s := w.open("compile")
+			m := w.module("a")
+			planted := w.ensure(s, m).Dir
+			if err := os.Chmod(planted, mode); err != nil {
+				t.Fatal(err)
+			}
+			if name == "the cache" {
+				if err := os.Chmod(w.cache, 0o777); err != nil {
+					t.Fatal(err)
+				}
+			}
+			found := w.ensure(s, m)
+			if info, err := found.Handle().Stat(); err != nil || info.Mode().Perm() != 0o700 || w.count("started-") != 2 {
+				t.Errorf("code that others can write was used: %v, %v", info.Mode(), err)
+			}
+			if private := filepath.Dir(found.Dir) != w.cache; private != (name == "the cache") {
+				t.Errorf("the code is in %s", found.Dir)
+			}
+		})
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 )
 
@@ -61,7 +62,12 @@ func openEntry(dir, sum string) (*Code, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := verify(root); err != nil {
+	if !ownedpath.IsPrivate(handle) { // another user may have replaced a cache directory that was removed
+		err = fmt.Errorf("%s belongs to another user, or others can write it", dir)
+	} else {
+		err = verify(root)
+	}
+	if err != nil {
 		return nil, errors.Join(err, handle.Close())
 	}
 	return &Code{Dir: dir, SHA256: sum, Size: sizeOf(dir), root: handle}, nil

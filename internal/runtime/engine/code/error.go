@@ -1,5 +1,7 @@
 package code
 
+import "errors"
+
 // Reason classifies an Error.
 type Reason int
 
@@ -28,4 +30,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // storageError wraps an error of the file system of the cache.
 func storageError(err error) error {
 	return &Error{Reason: Storage, Text: err.Error(), Err: err}
+}
+
+// isStorageError reports whether err is an *Error with the reason Storage.
+func isStorageError(err error) bool {
+	failure, ok := errors.AsType[*Error](err)
+	return ok && failure.Reason == Storage
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/modinfo"
 )
 
@@ -37,21 +38,20 @@ func ReadInfo(ctx context.Context, reader []string, file string) (info modinfo.I
 	if sum, err = readModule(Module{File: file}, &module); err != nil {
 		return info, "", err
 	}
-	sweepPrivate()
-	out, err := newLockedDir(os.TempDir(), privatePrefix())
+	out, err := tempdir.New(privateKind)
 	if err != nil {
 		return info, "", storageError(err)
 	}
 	defer func() {
-		if rerr := out.remove(); err == nil && rerr != nil {
+		if rerr := out.Remove(); err == nil && rerr != nil {
 			err = storageError(rerr)
 		}
 	}()
-	j := &job{binary: module.Bytes(), dir: out.path, workers: 1, config: Config{Compiler: reader, CPU: infoCPU, wall: wallFactor * infoCPU}}
+	j := &job{binary: module.Bytes(), dir: out.Path, workers: 1, config: Config{Compiler: reader, CPU: infoCPU, wall: wallFactor * infoCPU}}
 	if err := j.run(ctx); err != nil {
 		return info, "", err
 	}
-	root, err := os.OpenRoot(out.path)
+	root, err := os.OpenRoot(out.Path)
 	if err != nil {
 		return info, "", storageError(err)
 	}

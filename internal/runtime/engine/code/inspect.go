@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 )
 
 // derivedDir is the directory of package derived in the cache directory.
@@ -66,7 +68,7 @@ func (e Entry) Remove() (bool, error) {
 		return false, err
 	}
 	for _, item := range items {
-		if err := removeTree(filepath.Join(gone, item.Name())); err != nil {
+		if err := tempdir.RemoveTree(filepath.Join(gone, item.Name())); err != nil {
 			return false, err
 		}
 	}

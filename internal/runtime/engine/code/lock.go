@@ -9,16 +9,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
 )
 
-// isLinked reports whether path still names the open file.
-func isLinked(f *os.File, path string) bool {
-	have, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	want, err := os.Lstat(path)
-	return err == nil && os.SameFile(have, want)
-}
-
 // poll calls try with exponential backoff until try succeeds or fails, or ctx ends. A blocking flock is not used, because it
 // cannot be cancelled.
 func poll(ctx context.Context, try func() (bool, error)) error {
@@ -51,7 +41,7 @@ func (q queue) tryLockEntry(key string) (*entryLock, error) {
 		return nil, err
 	}
 	locked, err := filelock.Try(file, filelock.Exclusive)
-	if err != nil || !locked || !isLinked(file, path) { // the previous owner of the lock may have removed the file
+	if err != nil || !locked || !filelock.IsLinked(file, path) { // the previous owner of the lock may have removed the file
 		file.Close()
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package code
+package tempdir
 
 import (
 	"io/fs"
@@ -23,11 +23,5 @@ func lockDir(path string) (lock *os.File, locked bool, err error) {
 // forgetLock removes the file that lockDir created.
 func forgetLock(path string) error { return os.Remove(path + ".lock") }
 
-// ownedByUser accepts all directories: the cache directory, which contains them, was checked.
+// ownedByUser accepts all directories: the directory for temporary files belongs to the user, and the cache directory was checked.
 func ownedByUser(fs.FileInfo) bool { return true }
-
-// removeLock removes a locked file and releases its lock.
-func removeLock(f *os.File, path string) {
-	f.Close()
-	_ = os.Remove(path) // fails while another process has the file open
-}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package code
+package tempdir
 
 import (
 	"io/fs"
@@ -16,7 +16,7 @@ func lockDir(path string) (lock *os.File, locked bool, err error) {
 		return nil, false, err
 	}
 	locked, err = filelock.Try(lock, filelock.Exclusive)
-	return lock, err == nil && locked && isLinked(lock, path), err
+	return lock, err == nil && locked && filelock.IsLinked(lock, path), err
 }
 
 // forgetLock does nothing: on Unix, lockDir creates no file.
@@ -25,10 +25,4 @@ func forgetLock(string) error { return nil }
 func ownedByUser(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Getuid()
-}
-
-// removeLock removes a locked file and releases its lock.
-func removeLock(f *os.File, path string) {
-	_ = os.Remove(path)
-	f.Close()
 }
