@@ -389,8 +389,10 @@ func TestRemovedCacheDirectoryIsCreatedAgain(t *testing.T) {
 		if filepath.Dir(found.Dir) != w.cache {
 			t.Errorf("%s: the code is in %s, want it in %s", when, found.Dir, w.cache)
 		}
-		if info, err := os.Lstat(w.cache); err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("%s: the directory has the mode %v, %v", when, info.Mode(), err)
+		if info, err := os.Lstat(w.cache); err != nil {
+			t.Errorf("%s: %v", when, err)
+		} else if info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: the directory has the mode %v", when, info.Mode())
 		}
 	}
 	check("at first", w.ensure(s, m))
