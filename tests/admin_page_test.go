@@ -87,7 +87,7 @@ var (
 )
 
 // allLayers are the confinement layers of a Linux system that supports all of them.
-const allLayers = "namespaces, parent_death, oom_score, descriptors, no_new_privs, handles, root, capabilities, no_dump, landlock, landlock_network, landlock_scope, limits, seccomp"
+const allLayers = "namespaces, parent_death, oom_score, descriptors, threads, no_new_privs, handles, root, capabilities, no_dump, landlock, landlock_network, landlock_scope, limits, seccomp"
 
 // run returns the output of a command with the paths of the page, masked digests, and the page's values for details that
 // vary between machines.

@@ -10,6 +10,7 @@ import (
 // remedies maps layers that a system may lack to what the user can do about it.
 var remedies = map[string]string{
 	confine.LayerNamespaces: "allow unprivileged user namespaces; without them plugin processes can find out whether files outside of their grants exist, and how large and old they are",
+	confine.LayerThreads:    "allow unprivileged user namespaces, and run the host as a user other than root, or on Linux 6.14 or later; without a limit a process that was taken over can start as many threads as the user may have, which the host notices after 100 ms",
 	confine.LayerHandles:    "allow unprivileged user namespaces, on Linux 5.12 or later",
 	confine.LayerRoot:       "allow unprivileged user namespaces; without its own root directory a process can find out whether files outside of its grants exist, and how large and old they are",
 	confine.LayerLandlock:   "use Linux 5.13 or later with Landlock",

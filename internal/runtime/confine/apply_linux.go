@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +17,8 @@ import (
 func Apply(c Config) (Report, error) {
 	a := application{Config: c, threads: openThreads()}
 	defer a.threads.close()
+	startPoller()
+	space, unmeasured := addressSpace()
 	for _, d := range a.dirs() {
 		if err := checkDir(d.FD); err != nil {
 			return nil, err
@@ -25,16 +28,22 @@ func Apply(c Config) (Report, error) {
 	a.layer(LayerParentDeath, a.dieWithParent)
 	a.layer(LayerOOMScore, raiseOOMScore)
 	a.layer(LayerDescriptors, a.closeInherited)
+	a.layer(LayerThreads, a.limitThreads)
 	a.layer(LayerNoNewPrivs, a.setNoNewPrivs)
 	a.layer(LayerHandles, a.detachHandles)
 	a.layer(LayerRoot, a.changeRoot)
 	a.layer(LayerCapabilities, a.dropCapabilities)
 	a.layer(LayerNoDump, func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) })
 	a.landlock()
-	a.layer(LayerLimits, func() error { return setLimits(a.Config) })
+	// After the last call of a.threads: syscall.AllThreadsSyscall waits forever if no signal can be queued.
+	a.layer(LayerLimits, func() error { return errors.Join(unmeasured, setLimits(a.Config, kernelLimits(a.Config, space)...)) })
 	a.layer(LayerSeccomp, installFilter)
 	return a.report, a.err
 }
+
+// startPoller creates the network poller of the Go runtime, whose system calls the filter denies later: its descriptors cannot then
+// watch further files. The runtime would create it with the first timer, and would end the process if that failed.
+func startPoller() { time.NewTimer(time.Hour).Stop() }
 
 // dirs returns all directories that stay usable, Root included.
 func (a *application) dirs() []Dir {

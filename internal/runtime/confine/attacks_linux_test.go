@@ -28,6 +28,11 @@ type attack struct {
 var systemDependent = map[string][]string{
 	"trace another process":              {LayerCapabilities},
 	"open the memory of another process": {LayerCapabilities, LayerNamespaces, LayerHandles},
+	// Without privileges in the host's namespaces, these depend on the system and on the user.
+	"set the processors of another process": {LayerCapabilities},
+	"create a BPF map":                      {LayerCapabilities, LayerNamespaces, LayerHandles, LayerRoot},
+	"lock memory":                           {LayerLimits},
+	"create an io_uring":                    {LayerLimits},
 }
 
 var attacks = []attack{
@@ -115,6 +120,44 @@ var attacks = []attack{
 		}
 		return unix.Prlimit(0, unix.RLIMIT_NOFILE, &l, nil)
 	}, []string{LayerSeccomp}, nil},
+	{"map memory that is writable and executable", func(job) error {
+		b, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON)
+		if err != nil {
+			return err
+		}
+		return unix.Munmap(b)
+	}, []string{LayerSeccomp}, nil},
+	{"create a device by a rename", func(job) error {
+		if err := openAt(writeFD, "renamed", unix.O_CREAT|unix.O_WRONLY); err != nil {
+			return err
+		}
+		return unix.Renameat2(writeFD, "renamed", writeFD, "target", unix.RENAME_WHITEOUT)
+	}, []string{LayerSeccomp}, []syscall.Errno{unix.EINVAL, unix.EPERM}},
+	{"preallocate blocks of a file", func(job) error {
+		return withFile(writeFD, "file", unix.O_RDWR, func(fd int) error { return unix.Fallocate(fd, 0, 0, 1) })
+	}, []string{LayerSeccomp}, []syscall.Errno{unix.EOPNOTSUPP}},
+	{"get a descriptor of the process at the other end of the socket", func(job) error {
+		const peerPIDFD = 77 // SO_PEERPIDFD
+		fd, err := unix.GetsockoptInt(socketFD, unix.SOL_SOCKET, peerPIDFD)
+		if err == nil {
+			unix.Close(fd)
+		}
+		return err
+	}, []string{LayerSeccomp}, []syscall.Errno{unix.ENOPROTOOPT, unix.ENODATA, unix.ESRCH}},
+	{"read the processors of another process", func(j job) error { return unix.SchedGetaffinity(j.Victim, new(unix.CPUSet)) },
+		[]string{LayerNamespaces, LayerSeccomp}, nil},
+	{"set the processors of another process", func(j job) error {
+		var all unix.CPUSet
+		all.Fill()
+		return unix.SchedSetaffinity(j.Victim, &all)
+	}, []string{LayerNamespaces, LayerSeccomp}, nil},
+	{"read the processor time of another process", func(j job) error {
+		clock := ^int32(j.Victim)<<3 | 2 // CPUCLOCK_SCHED
+		return unix.ClockGettime(clock, new(unix.Timespec))
+	}, []string{LayerNamespaces, LayerSeccomp}, nil},
+	{"read a limit of another process", func(j job) error {
+		return unix.Prlimit(j.Victim, unix.RLIMIT_NOFILE, nil, new(unix.Rlimit))
+	}, []string{LayerNamespaces, LayerSeccomp}, nil},
 	{"read an inherited descriptor that is not listed", func(job) error {
 		_, err := unix.Pread(leakedFD, make([]byte, 1), 0)
 		return err
@@ -122,6 +165,7 @@ var attacks = []attack{
 }
 
 func init() {
+	attacks = append(attacks, hoards...)
 	scenarios["probe"] = func(job) (Report, map[string]string, error) { return Probe(), nil, nil }
 	scenarios["attacks"] = func(j job) (Report, map[string]string, error) {
 		report, err := Apply(j.Config)

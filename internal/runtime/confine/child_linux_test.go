@@ -122,6 +122,9 @@ func command(t testing.TB, j *job, o Options) (*exec.Cmd, *os.File) {
 	j.Config.Dirs = []Dir{{FD: writeFD, Write: true}, {FD: readFD}}
 	j.Config.Root = &Dir{FD: rootFD}
 	j.Config.Keep = []int{socketFD}
+	if j.Config.Threads == 0 {
+		j.Config.Threads = 200
+	}
 	if j.Only != nil && !slices.Contains(j.Only, LayerDescriptors) {
 		j.Config.Keep = append(j.Config.Keep, leakedFD)
 	}

@@ -15,6 +15,8 @@
 //   - oom_score: the kernel ends this process before the host when memory is short.
 //   - descriptors: inherited descriptors that Config.Keep does not list are closed. A descriptor without
 //     FD_CLOEXEC counts as inherited, because Go sets the flag on all descriptors that it opens.
+//   - threads: the threads of the process are limited, so that the host can start threads of its own: the kernel counts them by
+//     user. Needs namespaces; Linux 5.14 and, if the user is root, Linux 6.14.
 //   - no_new_privs: no program started later can gain rights. Landlock and seccomp require it.
 //   - handles: each directory handle is replaced, under its number, by a clone of its mount. The parent of
 //     a clone's root is the root itself, so ".." cannot leave a handle. Clones of read-only directories are
@@ -35,7 +37,8 @@
 //   - landlock_scope: connections to abstract sockets of other processes, and signals to other processes, are
 //     denied (ABI 6). Signals are denied only if the kernel still lets threads of one process signal each
 //     other, which Go requires.
-//   - limits: core dumps are disabled, and the limits in Config are set.
+//   - limits: core dumps are disabled, and the limits in Config are set, and limits of what the kernel stores for the user: queued
+//     signals, locked memory, message queues.
 //   - seccomp: the allow list of system calls below.
 //
 // # Threads
@@ -60,14 +63,20 @@
 // or a libc uses an older call. The lists are in syscalls_linux.go. These calls are allowed with conditions on
 // their arguments:
 //
-//   - clone: threads only (CLONE_THREAD and CLONE_VM set, no new namespace).
-//   - kill, tgkill: this process only. Go preempts goroutines with tgkill.
-//   - mmap: not with MAP_GROWSDOWN, since RLIMIT_DATA does not count the growth of such a mapping; not with
-//     MAP_SHARED, so that a file changes through write calls only, which clear set-user-ID bits. PROT_EXEC
-//     stays allowed: wazero compiles to native code.
+//   - clone: threads only, which share memory, files and signal handlers. With an own table of files each thread could open
+//     as many as RLIMIT_NOFILE.
+//   - tgkill: this process only, and no real-time signals, which are queued. Go preempts goroutines with tgkill.
+//   - futex: waiting and waking only.
+//   - mmap: private anonymous memory that is not executable. Not with MAP_GROWSDOWN, since RLIMIT_DATA does not count the growth of
+//     such a mapping, and not of a file, so that files change through write calls only, which clear set-user-ID bits.
+//   - mprotect: executable memory cannot be written at the same time; wazero compiles to native code.
+//   - madvise: not MADV_MERGEABLE, nor advice that the runtime does not use.
+//   - clock_gettime, clock_getres, clock_nanosleep, sched_getaffinity: not of other processes.
+//   - getrandom: not GRND_RANDOM.
 //   - fchmod: without the set-user-ID, set-group-ID and sticky bits.
 //   - utimensat: with a null path only, which changes an open file.
-//   - fcntl: descriptor and status flags, F_DUPFD_CLOEXEC.
+//   - renameat2: RENAME_NOREPLACE only. RENAME_WHITEOUT creates a device. linkat without flags.
+//   - fcntl: descriptor flags, status flags without O_ASYNC, O_DIRECT and O_NOATIME, F_DUPFD_CLOEXEC.
 //   - prctl: PR_SET_VMA only (the Go runtime names its mappings).
 //   - arch_prctl (amd64): ARCH_SET_FS only (the Go runtime starts threads with it).
 //   - prlimit64: reading limits of this process.
@@ -75,9 +84,12 @@
 //
 // Not listed, and so denied, are: everything by path that changes mode, owner, times or extended attributes
 // (chmod, fchmodat, fchmodat2, the chown and setxattr families), socket, socketpair, connect, bind, listen
-// and accept, execve, fork and vfork, ptrace, process_vm_readv and process_vm_writev, pidfd_open,
+// and accept, all calls on sockets but read and write (sendmsg would put descriptors in flight, getsockopt give one of the host),
+// execve, fork and vfork, kill, ptrace, process_vm_readv and process_vm_writev, pidfd_open,
 // setns, unshare, chroot, chdir and mounts, io_uring, bpf, perf_event_open, keyctl, userfaultfd,
-// memfd_create, other requests of ioctl, setrlimit, setpriority, mknodat, open_by_handle_at.
+// memfd_create, other requests of ioctl, setrlimit, setpriority, mknodat, open_by_handle_at, and whatever makes the kernel store
+// more for this user: epoll_create1 and epoll_ctl (the poller of the Go runtime exists before), eventfd2, pipe2, inotify, fanotify,
+// timers, message queues, shared memory, semaphores, keys, and locks and leases of files.
 //
 // seccomp cannot read strings or structures. So it cannot check paths, the flags of openat2 or the attributes
 // of clone3.
@@ -94,6 +106,7 @@ const (
 	LayerParentDeath  = "parent_death"
 	LayerOOMScore     = "oom_score"
 	LayerDescriptors  = "descriptors"
+	LayerThreads      = "threads"
 	LayerNoNewPrivs   = "no_new_privs"
 	LayerHandles      = "handles"
 	LayerRoot         = "root"
@@ -162,10 +175,12 @@ type Config struct {
 	// Keep lists inherited descriptors that stay open, besides 0, 1, 2, Dirs and Root. Nil: all stay open.
 	Keep []int
 
-	Memory    uint64        // RLIMIT_DATA in bytes; reaching it ends the process with exit status 2; 0: not set
-	OpenFiles uint64        // RLIMIT_NOFILE; 0: not set
-	FileSize  uint64        // RLIMIT_FSIZE in bytes; writes beyond it fail with EFBIG; 0: not set
-	CPU       time.Duration // RLIMIT_CPU of the whole process, rounded up to seconds; reaching it sends SIGKILL; 0: not set
+	Memory       uint64        // RLIMIT_DATA in bytes; reaching it ends the process with exit status 2; 0: not set
+	AddressSpace uint64        // RLIMIT_AS on Linux, in bytes beyond what the process has mapped before Apply; 0: not set
+	Threads      uint64        // maximum of threads on Linux; reaching it ends the process with exit status 2; 0: not set
+	OpenFiles    uint64        // RLIMIT_NOFILE; 0: not set
+	FileSize     uint64        // RLIMIT_FSIZE in bytes; writes beyond it fail with EFBIG; 0: not set
+	CPU          time.Duration // RLIMIT_CPU of the whole process, rounded up to seconds; reaching it sends SIGKILL; 0: not set
 
 	off map[string]bool // layers that tests leave out
 }

@@ -26,7 +26,7 @@ const noSuchLayer = runtime.GOOS + " has no such layer"
 func Apply(c Config) (Report, error) {
 	a := application{Config: c}
 	none := func() error { return missingError(noSuchLayer) }
-	for _, name := range []string{LayerNamespaces, LayerParentDeath, LayerOOMScore, LayerDescriptors, LayerNoNewPrivs,
+	for _, name := range []string{LayerNamespaces, LayerParentDeath, LayerOOMScore, LayerDescriptors, LayerThreads, LayerNoNewPrivs,
 		LayerHandles, LayerRoot, LayerCapabilities, LayerNoDump, LayerLandlock, LayerNetwork, LayerScope} {
 		a.layer(name, none)
 	}

@@ -9,22 +9,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setLimits sets the limits of c, and disables core dumps.
-func setLimits(c Config) error {
+// limit is a resource limit of the process.
+type limit struct {
+	name     string
+	resource int
+	limit    uint64
+	set      bool
+}
+
+// setLimits sets the limits of c and those in more, and disables core dumps.
+func setLimits(c Config, more ...limit) error {
 	cpu := uint64((c.CPU + time.Second - 1) / time.Second)
-	for _, l := range []struct {
-		name     string
-		resource int
-		limit    uint64
-		set      bool
-	}{
+	for _, l := range append([]limit{
 		{"RLIMIT_CORE", unix.RLIMIT_CORE, 0, true},
 		// The Go runtime ignores SIGXCPU, which the soft limit sends: the hard limit sends SIGKILL.
 		{"RLIMIT_CPU", unix.RLIMIT_CPU, cpu, c.CPU > 0},
 		{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, c.FileSize, c.FileSize > 0},
 		{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, c.OpenFiles, c.OpenFiles > 0},
 		{"RLIMIT_DATA", unix.RLIMIT_DATA, c.Memory, c.Memory > 0},
-	} {
+	}, more...) {
 		if !l.set {
 			continue
 		}

@@ -15,6 +15,7 @@ func Probe() Report {
 	a.record(LayerParentDeath, "", a.threads.missing)
 	a.record(LayerOOMScore, "", probeProc())
 	a.record(LayerDescriptors, "", probeProc())
+	a.record(LayerThreads, "", probeThreads(namespaces))
 	a.record(LayerNoNewPrivs, "", a.threads.missing)
 	a.record(LayerHandles, "", probeHandles(namespaces))
 	a.record(LayerRoot, "", probeRoot(namespaces))

@@ -41,10 +41,10 @@ func init() {
 			"reading a read-only directory":     func() error { return readAt(readFD, "file") },
 			"file system of a directory":        func() error { return unix.Fstatfs(readFD, new(unix.Statfs_t)) },
 			"code in the root":                  func() error { return readCode(j, report) },
-			"socket with the network poller":    echo,
+			"reading and writing a socket":      echo,
 			"os.File in the root directory":     func() error { return osFile(report) },
 			"copying between files":             copyFile,
-			"pipe with the network poller":      pipe,
+			"reading a pipe":                    pipe,
 			"identity":                          func() error { return identity(j) },
 		}), nil
 	}
@@ -54,7 +54,7 @@ func TestConfinedProcessRunsGoAndWazero(t *testing.T) {
 	for name, o := range map[string]Options{"with namespaces": {}, "without namespaces": {NoNamespaces: true}} {
 		t.Run(name, func(t *testing.T) {
 			j := job{Scenario: "works", User: os.Getuid()}
-			j.Config = Config{Memory: 1 << 30, OpenFiles: 64, FileSize: 1 << 20, CPU: time.Minute}
+			j.Config = Config{Memory: 1 << 30, AddressSpace: 2 << 30, Threads: 100, OpenFiles: 64, FileSize: 1 << 20, CPU: time.Minute}
 			cmd, socket := command(t, &j, o)
 			cmd.Stdin = strings.NewReader("piped")
 			var out bytes.Buffer
@@ -105,36 +105,18 @@ func converse(socket *os.File) string {
 	return string(answer)
 }
 
-// echo reads 1 MiB from the socket and answers "hello" by write, sendmsg and writev.
+// echo reads 1 MiB from the socket and answers "hello". Calls that only sockets have are denied.
 func echo() error {
-	f := os.NewFile(socketFD, "socket")
-	conn, err := net.FileConn(f)
+	socket := os.NewFile(socketFD, "socket")
+	defer socket.Close()
+	total, err := io.Copy(io.Discard, socket)
 	if err != nil {
 		return err
-	}
-	defer conn.Close()
-	if err := f.Close(); err != nil {
-		return err
-	}
-	buf := make([]byte, 4096)
-	total := 0
-	for {
-		n, _, _, _, err := conn.(*net.UnixConn).ReadMsgUnix(buf, nil)
-		total += n
-		if n == 0 || err != nil {
-			break
-		}
 	}
 	if total != 1<<20 {
 		return fmt.Errorf("read %d bytes from the socket, want 1 MiB", total)
 	}
-	if _, err := conn.Write([]byte("he")); err != nil {
-		return err
-	}
-	if _, _, err := conn.(*net.UnixConn).WriteMsgUnix([]byte("l"), nil, nil); err != nil {
-		return err
-	}
-	_, err = (&net.Buffers{[]byte("l"), []byte("o")}).WriteTo(conn)
+	_, err = socket.WriteString("hello")
 	return err
 }
 
@@ -226,7 +208,6 @@ func changeFiles() error {
 	_, err = f.ReadAt(make([]byte, 4), 0)
 	step("pread", err)
 	step("ftruncate", f.Truncate(5))
-	step("fallocate", unix.Fallocate(fd, 0, 0, 10))
 	step("fsync", f.Sync())
 	step("fdatasync", unix.Fdatasync(fd))
 	step("flock", unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB))
@@ -270,16 +251,9 @@ func copyFile() error {
 	return err
 }
 
-// pipe reads the standard input as a descriptor that the network poller waits for.
+// pipe reads the standard input.
 func pipe() error {
-	if err := unix.SetNonblock(0, true); err != nil {
-		return err
-	}
-	stdin := os.NewFile(0, "stdin")
-	if err := stdin.SetReadDeadline(time.Now().Add(time.Hour)); err != nil {
-		return err
-	}
-	got, err := io.ReadAll(stdin)
+	got, err := io.ReadAll(os.Stdin)
 	if err == nil && string(got) != "piped" {
 		err = fmt.Errorf("read %q from standard input", got)
 	}

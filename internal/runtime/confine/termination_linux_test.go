@@ -9,11 +9,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
 
@@ -46,6 +49,30 @@ func init() {
 		})
 	})
 	scenarios["spin"] = confined(spin)
+	scenarios["start threads"] = confined(func() {
+		for range 2000 {
+			started := make(chan bool)
+			go func() {
+				runtime.LockOSThread()
+				close(started)
+				select {}
+			}()
+			<-started
+		}
+	})
+	scenarios["hide memory from RLIMIT_DATA"] = confined(func() {
+		// RLIMIT_DATA counts memory while it is writable. The page tables of untouched memory would not count either.
+		for mapped := 0; mapped < 8<<30; mapped += 32 << 20 {
+			b, err := unix.Mmap(-1, 0, 32<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+			if err == nil {
+				err = unix.Mprotect(b, unix.PROT_READ)
+			}
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(9)
+			}
+		}
+	})
 	scenarios["host"] = func(j job) (Report, map[string]string, error) {
 		// Act as a host that starts a confined process, prints the process ID, and keeps running.
 		exe, err := os.Executable()
@@ -87,11 +114,16 @@ func TestExceededLimitTerminatesTheProcess(t *testing.T) {
 	}{
 		"allocate": {Config{Memory: 256 << 20}, func(s syscall.WaitStatus) bool { return s.ExitStatus() == 2 }, "memory"},
 		// The Go runtime ignores SIGXFSZ: the write returns EFBIG.
-		"write a large file": {Config{FileSize: 3 << 20}, func(s syscall.WaitStatus) bool { return s.ExitStatus() == 9 }, "file too large"},
-		"spin":               {Config{CPU: time.Second}, func(s syscall.WaitStatus) bool { return s.Signal() == syscall.SIGKILL }, ""},
+		"write a large file":           {Config{FileSize: 3 << 20}, func(s syscall.WaitStatus) bool { return s.ExitStatus() == 9 }, "file too large"},
+		"hide memory from RLIMIT_DATA": {Config{Memory: 256 << 20, AddressSpace: 1 << 30}, func(s syscall.WaitStatus) bool { return s.ExitStatus() == 9 }, "cannot allocate memory"},
+		"start threads":                {Config{Threads: 100}, func(s syscall.WaitStatus) bool { return s.ExitStatus() == 2 }, "create"}, // cgo and Go word it differently
+		"spin":                         {Config{CPU: time.Second}, func(s syscall.WaitStatus) bool { return s.Signal() == syscall.SIGKILL }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if test.config.Threads > 0 && !Probe().Active(LayerThreads) {
+				t.Skipf("%s is missing", LayerThreads)
+			}
 			cmd, _ := command(t, &job{Scenario: name, Config: test.config}, Options{})
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
@@ -136,5 +168,64 @@ func TestParentDeathTerminatesTheProcess(t *testing.T) {
 			_, err = io.Copy(io.Discard, lines) // blocks until the test times out if the process is still alive
 			must(t, err)
 		})
+	}
+}
+
+func init() {
+	scenarios["limits"] = func(j job) (Report, map[string]string, error) {
+		report, err := Apply(j.Config)
+		if err != nil {
+			return nil, nil, err
+		}
+		results := map[string]string{}
+		for name, resource := range map[string]int{
+			"queued signals": unix.RLIMIT_SIGPENDING, "locked memory": unix.RLIMIT_MEMLOCK, "message queues": unix.RLIMIT_MSGQUEUE,
+			"threads": unix.RLIMIT_NPROC, "core": unix.RLIMIT_CORE,
+		} {
+			var l unix.Rlimit
+			if err := unix.Prlimit(0, resource, nil, &l); err != nil {
+				return nil, nil, err
+			}
+			results[name] = fmt.Sprint(l.Cur, " ", l.Max)
+		}
+		return report, results, nil
+	}
+}
+
+// TestConfinedProcessHasKernelLimits compares the limits of what the kernel stores for the user of a confined process.
+func TestConfinedProcessHasKernelLimits(t *testing.T) {
+	answer := run(t, job{Scenario: "limits", Config: Config{Threads: 123}}, Options{})
+	want := map[string]string{"queued signals": "256 256", "locked memory": "0 0", "message queues": "0 0", "core": "0 0"}
+	if answer.Report.Active(LayerNamespaces) && kernelAtLeast(5, 14) {
+		want["threads"] = "123 123"
+	} else {
+		delete(answer.Results, "threads")
+	}
+	if diff := cmp.Diff(want, answer.Results); diff != "" {
+		t.Errorf("limits (-want +got)\n%s", diff)
+	}
+}
+
+// TestLimitOfThreadsIsOfOneProcess runs two confined processes that have more threads together than each may have.
+func TestLimitOfThreadsIsOfOneProcess(t *testing.T) {
+	before, err := os.ReadFile(highestPID)
+	must(t, err)
+	if !Probe().Active(LayerThreads) {
+		t.Skipf("%s is missing", LayerThreads)
+	}
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			answer := run(t, job{Scenario: "threads", Config: Config{Threads: 60}}, Options{})
+			if len(answer.Results) != 2*lockedThreads {
+				t.Errorf("%d threads answered", len(answer.Results))
+			}
+		})
+	}
+	all.Wait()
+	after, err := os.ReadFile(highestPID)
+	must(t, err)
+	if string(before) != string(after) {
+		t.Errorf("the highest process ID of the system changed from %s to %s", before, after)
 	}
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"os"
+	"runtime"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
@@ -58,9 +59,23 @@ func (l *Launch) Bound(code, budget int64) {
 	instances := calls + 2 // the first instance, and one that is being restored
 	work := instances*limits.Memory + calls*(perCall+2*limits.Input+3*limits.Output)
 	s.Confine.Memory = uint64(runtimeMemory + derivedMemory + perCodeByte*code + min(work, max(budget, 2*(limits.Memory+perCall+2*limits.Input+3*limits.Output))))
-	// Each call has its own file tree with open files, and an operation opens some more: a scan has one for each level.
-	s.Confine.OpenFiles = uint64(64 + len(s.Mounts) + len(s.Repos) + (limits.Concurrency+2)*(limits.Files+16+abi.MaxScanDepth))
+	s.Confine.AddressSpace = s.Confine.Memory + uint64(instances*limits.Memory) + spareSpace
+	s.Confine.Threads = uint64(threadsBase + 2*runtime.NumCPU() + limits.Concurrency)
+	// Each call has its own file tree with open files, and an operation opens some more: a scan has one for each level. All calls
+	// together are bounded, since a manifest sets the limits, and since each open file takes memory of the kernel.
+	files := limits.Files + 16 + abi.MaxScanDepth
+	s.Confine.OpenFiles = uint64(64 + len(s.Mounts) + len(s.Repos) + min((limits.Concurrency+2)*files, max(maxOpenFiles, 2*files)))
 }
+
+const (
+	// spareSpace is address space of a worker beyond its memory and the reservations of its instances: what the Go runtime and, with
+	// cgo, the stacks of threads reserve.
+	spareSpace = 2 << 30
+	// threadsBase is the limit of a worker's threads without those that run calls.
+	threadsBase = 128
+	// maxOpenFiles bounds the files that the calls of a worker can have open, unless a single call may have more.
+	maxOpenFiles = 8192
+)
 
 func (l *Launch) stale() string {
 	if l.Stale == nil {

@@ -29,10 +29,14 @@ const (
 	exitOrphan  = 10 // the host is dead
 )
 
-// compilerMemory limits the writable memory of a child (RLIMIT_DATA), in bytes. The address space (RLIMIT_AS) is not
-// limited, because the Go runtime reserves more than a gigabyte that it never uses, and the amount depends on its
-// version.
-const compilerMemory = 3 << 30
+const (
+	// compilerMemory limits the writable memory of a child (RLIMIT_DATA), in bytes.
+	compilerMemory = 3 << 30
+	// spareSpace is the address space of a child beyond compilerMemory and what the process has mapped at its start.
+	spareSpace = 2 << 30
+	// threadsBase is the limit of a child's threads without those that compile.
+	threadsBase = 128
+)
 
 // childConfig is the parsed command line of a child.
 type childConfig struct {
@@ -121,7 +125,8 @@ func confineChild(c childConfig) (dir string, err error) {
 	defer root.Close()
 	report, err := confine.Apply(confine.Config{
 		Root: &confine.Dir{FD: int(root.Fd()), Write: true}, Keep: []int{},
-		Memory: compilerMemory, FileSize: maxCode, CPU: c.CPU,
+		Memory: compilerMemory, AddressSpace: compilerMemory + spareSpace, Threads: threadsBase + 2*uint64(c.Workers), OpenFiles: 64,
+		FileSize: maxCode, CPU: c.CPU,
 	})
 	if err != nil {
 		return "", err

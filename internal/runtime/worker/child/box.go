@@ -33,7 +33,8 @@ type confinement struct {
 // confineTo restricts the process to the files and limits in setup.
 func confineTo(setup wire.Setup) (confinement, error) {
 	c := confine.Config{
-		Keep: slices.Clone(connectionFiles), Memory: setup.Confine.Memory, OpenFiles: setup.Confine.OpenFiles,
+		Keep: slices.Clone(connectionFiles), Memory: setup.Confine.Memory, AddressSpace: setup.Confine.AddressSpace,
+		Threads: setup.Confine.Threads, OpenFiles: setup.Confine.OpenFiles,
 		Root: &confine.Dir{FD: setup.Code.Root},
 	}
 	for _, m := range setup.Mounts {

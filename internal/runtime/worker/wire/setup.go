@@ -62,8 +62,10 @@ type Derived struct {
 
 // Confine contains the limits that the worker sets for itself.
 type Confine struct {
-	Memory    uint64 `json:"memory"` // value of RLIMIT_DATA, in bytes
-	OpenFiles uint64 `json:"openFiles"`
+	Memory       uint64 `json:"memory"`       // value of RLIMIT_DATA, in bytes
+	AddressSpace uint64 `json:"addressSpace"` // see confine.Config.AddressSpace
+	Threads      uint64 `json:"threads"`
+	OpenFiles    uint64 `json:"openFiles"`
 }
 
 // Mount is a granted directory.

@@ -1,0 +1,121 @@
+package confine
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// queuedSignals is the limit of signals that wait to be received. The Go runtime needs none: a signal that cannot be queued is
+// delivered without its information, except for real-time signals.
+const queuedSignals = 256
+
+// kernelLimits returns the limits of what the kernel stores for a process beyond its memory, most of which it counts by user, and of
+// the address space. That one bounds what RLIMIT_DATA does not count: page tables, and pages that were written before mprotect made
+// them read-only. used is the size of the present address space.
+func kernelLimits(c Config, used uint64) []limit {
+	return []limit{
+		{"RLIMIT_SIGPENDING", unix.RLIMIT_SIGPENDING, queuedSignals, true},
+		{"RLIMIT_MEMLOCK", unix.RLIMIT_MEMLOCK, 0, true},
+		{"RLIMIT_MSGQUEUE", unix.RLIMIT_MSGQUEUE, 0, true},
+		{"RLIMIT_AS", unix.RLIMIT_AS, used + c.AddressSpace, used > 0 && c.AddressSpace > 0},
+	}
+}
+
+// addressSpace returns the size of the address space of this process in bytes.
+func addressSpace() (uint64, error) {
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, missingError("the address space cannot be measured: " + err.Error())
+	}
+	first, _, _ := bytes.Cut(statm, []byte(" "))
+	pages, err := strconv.ParseUint(string(first), 10, 48)
+	if err != nil {
+		return 0, fmt.Errorf("/proc/self/statm: %w", err)
+	}
+	return pages * uint64(os.Getpagesize()), nil
+}
+
+// reservedPIDs is the number of process IDs that the kernel does not use again once the highest ID of a PID namespace was reached.
+const reservedPIDs = 300
+
+// limitThreads limits the threads of this process. The kernel limits threads by user, not by process. So the limit takes effect
+// in namespaces only: a user namespace counts its own threads since Linux 5.14, but not those of the superuser; a PID namespace
+// has a highest ID of its own since Linux 6.14.
+func (a *application) limitThreads() error {
+	switch {
+	case a.Threads == 0:
+		return missingError("no limit is given")
+	case os.Getpid() != 1:
+		return missingError(noThreadLimit)
+	}
+	byUser := kernelAtLeast(5, 14) && inOwnUserNamespace()
+	if byUser {
+		if err := lowerLimit(unix.RLIMIT_NPROC, a.Threads); err != nil {
+			return fmt.Errorf("RLIMIT_NPROC: %w", err)
+		}
+	}
+	if !kernelAtLeast(6, 14) { // the file would set the highest ID of the whole system
+		if os.Geteuid() == 0 {
+			return missingError(superuserThreads)
+		} else if !byUser {
+			return missingError(oldThreadLimit)
+		}
+		return nil
+	}
+	highest := strconv.FormatUint(reservedPIDs+a.Threads, 10)
+	if err := os.WriteFile(highestPID, []byte(highest), 0); err != nil && os.Geteuid() == 0 {
+		return missingError("the superuser is limited by the highest process ID only: " + err.Error())
+	}
+	return nil
+}
+
+// highestPID is the file of the highest process ID, which belongs to the PID namespace since Linux 6.14.
+const highestPID = "/proc/sys/kernel/pid_max"
+
+const (
+	noThreadLimit    = "without namespaces of its own, a limit would count the threads of all processes of the user"
+	superuserThreads = "the kernel limits threads of the superuser since Linux 6.14 only"
+	oldThreadLimit   = "the kernel counts threads by user namespace since Linux 5.14 only"
+)
+
+// probeThreads returns the error that limitThreads would return.
+func probeThreads(namespaces error) error {
+	switch {
+	case namespaces != nil:
+		return missingError(noThreadLimit)
+	case os.Geteuid() == 0 && !kernelAtLeast(6, 14):
+		return missingError(superuserThreads)
+	case os.Geteuid() == 0:
+		if err := unix.Access(highestPID, unix.W_OK); err != nil {
+			return missingError("the superuser is limited by the highest process ID only: " + highestPID + ": " + err.Error())
+		}
+	case !kernelAtLeast(5, 14):
+		return missingError(oldThreadLimit)
+	}
+	return nil
+}
+
+// inOwnUserNamespace reports whether this process is in the user namespace that Prepare requests, which has a single user.
+func inOwnUserNamespace() bool {
+	users, err := os.ReadFile("/proc/self/uid_map")
+	fields := bytes.Fields(users)
+	return err == nil && len(fields) == 3 && string(fields[2]) == "1"
+}
+
+// kernelAtLeast compares the version of the kernel. A version that cannot be
+// parsed is old.
+func kernelAtLeast(major, minor int) bool {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return false
+	}
+	var x, y int
+	if n, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &x, &y); n != 2 || err != nil {
+		return false
+	}
+	return x > major || x == major && y >= minor
+}
