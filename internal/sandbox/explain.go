@@ -38,13 +38,9 @@ const (
 	RuleGranted  Rule = "granted"
 )
 
-// Explain decides on an absolute path as a Box with a grant would; own are absolute paths of the host's files and directories, see
-// Hidden.Own. It is for the host process, since it resolves symbolic links by path. It changes nothing.
+// Explain decides on an absolute path as a Box with a grant would, by the same walk; own are absolute paths of the host's files and
+// directories, see Hidden.Own. It is for the host process, since it opens the granted directories by path. It changes nothing.
 func Explain(grant config.Grant, own []string, path string) (Verdict, error) {
-	real, err := realPath(filepath.Clean(path))
-	if err != nil {
-		return Verdict{}, fmt.Errorf("%s: %w", path, usage.Cause(err))
-	}
 	mounts, err := realMounts(grant.FS)
 	if err != nil {
 		return Verdict{}, err
@@ -57,30 +53,57 @@ func Explain(grant config.Grant, own []string, path string) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	tree := platform.TreePath(real)
-	in := innermost(mounts, tree)
-	above := slices.ContainsFunc(mounts, func(m realMount) bool { return m.real != tree && vfs.Inside(tree, m.real) })
-	switch {
-	case in == nil && above:
-		return Verdict{Path: real, Rule: RuleAbove}, nil
-	case in == nil:
-		return Verdict{Path: real, Rule: RuleOutside}, nil
-	case above && h.isHidden(tree, false):
-		return Verdict{Path: real, Mount: &in.Mount, Rule: RuleAbove}, nil
+	access, err := accessTo(mounts, h, path)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("%s: %w", path, usage.Cause(err))
 	}
-	v := Verdict{Path: real, Mount: &in.Mount, Read: !h.isHidden(tree, false)}
-	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(tree) && !vfs.InGit(platform.TreePath(filepath.Clean(path))) && !in.inGit && !vfs.InGitDirectory(real)
+	v := Verdict{Path: platform.HostPath(access.Path), Read: access.Read, Write: access.Write}
+	i := slices.IndexFunc(mounts, func(m realMount) bool { return m.real == access.Mount })
+	if i >= 0 {
+		v.Mount = &mounts[i].Mount
+	}
 	switch {
+	case access.Virtual:
+		v.Rule = RuleAbove
+	case i < 0:
+		v.Rule = RuleOutside
+		if real, err := realPath(filepath.Clean(path)); err == nil {
+			v.Path = real
+		}
+	case access.Hidden:
+		v.Rule, v.Own, v.Pattern = h.reason(access.Path, access.Mount, grant.Deny)
 	case !v.Read:
-		v.Rule, v.Own, v.Pattern = h.reason(tree, in.real, grant.Deny)
+		v.Rule = RuleOutside
 	case v.Write:
 		v.Rule = RuleGranted
-	case in.Access == manifest.ReadWrite:
+	case v.Mount.Access == manifest.ReadWrite:
 		v.Rule = RuleGit
 	default:
 		v.Rule = RuleReadOnly
 	}
 	return v, nil
+}
+
+// accessTo decides on a path by a file tree of the mounts.
+func accessTo(granted []realMount, h *hidden, path string) (vfs.Access, error) {
+	var mounts []vfs.Mount
+	for _, m := range granted {
+		real := platform.HostPath(m.real)
+		mount := vfs.Mount{Path: m.real, Aliases: m.aliases, Write: m.Access == manifest.ReadWrite, InGit: vfs.InGitDirectory(real)}
+		// A directory that cannot be opened has the rules of one that does not exist.
+		if info, err := os.Lstat(real); err == nil && info.IsDir() {
+			if dir, err := os.Open(real); err == nil {
+				defer func() { _ = dir.Close() }() // it is only read
+				mount.Dir = dir
+			}
+		}
+		mounts = append(mounts, mount)
+	}
+	all, err := vfs.NewMounts(mounts)
+	if err != nil {
+		return vfs.Access{}, err
+	}
+	return vfs.New(vfs.Config{Mounts: all, Hidden: h.isHidden}).Access(platform.TreePath(path))
 }
 
 // reason returns what hides p: a file or directory of the host, otherwise a pattern in its original form.
@@ -101,8 +124,8 @@ func (h *hidden) reason(p, mount string, patterns []string) (rule Rule, own, pat
 // realMount is a granted directory and its resolved path.
 type realMount struct {
 	config.Mount
-	real  string // resolved path, which is the one that modules see
-	inGit bool   // one of its granted paths is in a .git directory
+	real    string   // resolved path in the file tree
+	aliases []string // other granted paths of the directory, in the file tree
 }
 
 // realMounts resolves the granted directories. If two granted paths resolve to one directory, write access wins. A
@@ -118,30 +141,21 @@ func realMounts(granted []config.Mount) ([]realMount, error) {
 		i := slices.IndexFunc(out, func(have realMount) bool { return have.real == real })
 		switch {
 		case i < 0:
-			out = append(out, realMount{m, real, vfs.InGit(platform.TreePath(filepath.Clean(m.Path)))})
-			continue
+			i = len(out)
+			out = append(out, realMount{Mount: m, real: real})
 		case m.Access == manifest.ReadWrite:
 			out[i].Access = m.Access
 			out[i].State = out[i].State || m.State
 		}
-		out[i].inGit = out[i].inGit || vfs.InGit(platform.TreePath(filepath.Clean(m.Path)))
+		if alias := platform.TreePath(filepath.Clean(m.Path)); alias != real {
+			out[i].aliases = append(out[i].aliases, alias)
+		}
 	}
 	if i := slices.IndexFunc(out, func(m realMount) bool { return m.State }); i >= 0 {
 		state := out[i].real
 		out = slices.DeleteFunc(out, func(m realMount) bool { return m.real != state && vfs.Inside(state, m.real) })
 	}
 	return out, nil
-}
-
-// innermost returns the innermost granted directory that contains p; nil if there is none.
-func innermost(mounts []realMount, p string) *realMount {
-	var found *realMount
-	for i := range mounts {
-		if m := &mounts[i]; vfs.Inside(m.real, p) && (found == nil || len(m.real) > len(found.real)) {
-			found = m
-		}
-	}
-	return found
 }
 
 // realPaths resolves paths. A path that cannot be resolved is retained unchanged, since it may be created later.

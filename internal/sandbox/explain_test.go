@@ -4,12 +4,16 @@ package sandbox
 
 import (
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
 // Explain and the file tree implement the same rules: each verdict is compared with what the tree permits.
@@ -156,5 +160,98 @@ func TestExplainChangesNothing(t *testing.T) {
 	}
 	if _, err := os.Lstat(w.path("$W/work/none")); err == nil {
 		t.Error("the state directory was made")
+	}
+}
+
+// TestExplainAgreesOnRandomTrees compares verdicts with what the file tree permits, in trees with symbolic links, git directories, names of
+// the host, deny patterns and nested grants.
+func TestExplainAgreesOnRandomTrees(t *testing.T) {
+	for seed := range testenv.Count(10, 50, 400) {
+		w := newWorld(t)
+		r := rand.New(rand.NewPCG(uint64(seed), 27))
+		pick := func(of ...string) string { return of[r.IntN(len(of))] }
+		randomPath := func(parts int) string {
+			path := pick("work", "other", "away", "link", "work")
+			for range 1 + r.IntN(parts) {
+				path += "/" + pick("a", "b", "sub", "link", ".git", ".env", "hooks", "HEAD", "objects", "refs", "bulkhead.toml", "..")
+			}
+			return path
+		}
+		for range 40 {
+			path := string(w) + "/" + strings.ReplaceAll(randomPath(3), "..", "b")
+			_ = os.MkdirAll(filepath.Dir(path), 0o755) // fails below a file or a link, which is one of the trees wanted
+			switch r.IntN(4) {
+			case 0:
+				_ = os.Mkdir(path, 0o755)
+			case 1, 2:
+				if f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644); err == nil {
+					_ = f.Close()
+				}
+			default:
+				target := string(w) + "/" + randomPath(3)
+				if r.IntN(2) == 0 {
+					target = strings.Repeat("../", r.IntN(3)) + randomPath(2)
+				}
+				_ = os.Symlink(target, path)
+			}
+		}
+		grant := w.grant("rw $W/work")
+		for _, more := range []string{"r $W/other", "r $W/work/sub", "rw $W/work/sub/a", "r $W/link", "rw $W/work/a/none", "rw $W/other/.git"} {
+			path, _ := strings.CutPrefix(more[strings.Index(more, "$"):], "$W")
+			if real, err := filepath.EvalSymlinks(string(w) + path); r.IntN(2) == 0 && (err != nil && os.IsNotExist(err) || err == nil && isDir(real)) {
+				grant.FS = append(grant.FS, w.grant(more).FS...)
+			}
+		}
+		for range r.IntN(3) {
+			grant.Deny = append(grant.Deny, pick("**/.env", "link", "**/link", "a/*", "sub/**/b", ".git", "b", "**/a/sub"))
+		}
+		box, err := open(Setup{Plugin: "p", Grant: grant})
+		if err != nil {
+			continue // a granted path is a dangling link, which the host refuses
+		}
+		tree := box.FS(&faults{})
+		for range 100 {
+			checkVerdict(t, tree, grant, string(w)+"/"+randomPath(4))
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d, grants %v, deny %q", seed, grant.FS, grant.Deny)
+		}
+	}
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// checkVerdict compares the verdict on a path with what the tree permits, except where the system refuses it.
+func checkVerdict(t *testing.T, tree experimentalsys.FS, grant config.Grant, path string) {
+	t.Helper()
+	v, err := Explain(grant, nil, path)
+	if err != nil {
+		t.Errorf("Explain of %s: %v", path, err)
+		return
+	}
+	_, errno := tree.Stat(path)
+	info, err := os.Stat(v.Path)
+	switch visible := v.Read || v.Rule == RuleAbove; {
+	case !visible && errno == 0:
+		t.Errorf("%s (%s): the verdict is %s, but the module sees it", path, v.Path, v.Rule)
+	case visible && err == nil && errno != 0 && errno != experimentalsys.ENOTDIR: // such as file/..
+		t.Errorf("%s (%s): the verdict is %s, but the module gets %v", path, v.Path, v.Rule, errno)
+	}
+	if errno != 0 || err != nil || v.Rule == RuleAbove {
+		return
+	}
+	if info.Mode().IsRegular() {
+		var f experimentalsys.File
+		if f, errno = tree.OpenFile(path, experimentalsys.O_RDWR, 0); errno == 0 {
+			f.Close()
+		}
+	} else {
+		errno = tree.Chmod(path, info.Mode())
+	}
+	if (errno == 0) != v.Write {
+		t.Errorf("%s (%s): the verdict is %s, but a change gets %v", path, v.Path, v.Rule, errno)
 	}
 }

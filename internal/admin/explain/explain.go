@@ -173,6 +173,11 @@ func Paths(o discovery.Options, v *catalog.Catalog, about review.Subject, asked 
 		granted = fmt.Sprintf("it is in %s: %s", verdict.Mount.Path, about.FolderBy(*verdict.Mount))
 	}
 	read, write := granted, explainPath(verdict, about, granted)
+	if verdict.Rule == sandbox.RuleOutside && verdict.Path != path {
+		if target, err := sandbox.Explain(about.Grant, v.HostFiles, verdict.Path); err == nil && target.Read {
+			write += "; a plugin reaches the file only by " + verdict.Path
+		}
+	}
 	if !verdict.Read {
 		read = write
 	}

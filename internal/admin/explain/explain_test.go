@@ -32,6 +32,9 @@ func TestExplain(t *testing.T) {
 		"a symbolic link": {explain.Question{Plugin: "first", Path: "$W/work/alias"}, []string{
 			"first $W/work/alias (which is $W/work/a) read yes: it is in $W/work: plugin.toml:20 asks for it, and the config has no fs for the plugin (bulkhead.toml:3)",
 			"first $W/work/alias (which is $W/work/a) write yes: it is in $W/work: plugin.toml:20 asks for it, and the config has no fs for the plugin (bulkhead.toml:3)"}},
+		"a symbolic link outside of the grant": {explain.Question{Plugin: "first", Path: "$W/outer"}, []string{
+			"first $W/outer (which is $W/work/a) read no: it is not in any directory granted to first; a plugin reaches the file only by $W/work/a",
+			"first $W/outer (which is $W/work/a) write no: it is not in any directory granted to first; a plugin reaches the file only by $W/work/a"}},
 		"a path in .git": {explain.Question{Plugin: "first", Path: ".git/config"}, []string{
 			"first $W/work/.git/config read yes: it is in $W/work: plugin.toml:20 asks for it, and the config has no fs for the plugin (bulkhead.toml:3)",
 			"first $W/work/.git/config write no: files in a .git directory cannot be written"}},
@@ -53,6 +56,9 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := admintest.NewGranted(t)
+			if err := os.Symlink("work/a", w.Dir+"/outer"); err != nil {
+				t.Fatal(err)
+			}
 			c.ask.Path = strings.ReplaceAll(c.ask.Path, "$W", w.Dir)
 			found, err := explain.Grants(w.Options(), c.ask)
 			if err != nil {

@@ -10,6 +10,14 @@ func fromWindows(path string) string {
 	return "/" + strings.ToUpper(path[:1]) + strings.ReplaceAll(path[1:], `\`, "/")
 }
 
+// toWindows is the inverse of fromWindows.
+func toWindows(path string) string {
+	if host := strings.TrimPrefix(path, "/"); hasDrive(host) {
+		return strings.ReplaceAll(host, "/", `\`)
+	}
+	return path
+}
+
 // hasDrive reports whether a path begins with a drive and a separator.
 func hasDrive(path string) bool {
 	return len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/') &&

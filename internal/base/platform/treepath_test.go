@@ -9,6 +9,9 @@ func TestWindowsPathsInTheTree(t *testing.T) {
 		if got := fromWindows(host); got != tree {
 			t.Errorf("fromWindows(%s) = %s, want %s", host, got, tree)
 		}
+		if got := toWindows(tree); got != host {
+			t.Errorf("toWindows(%s) = %s, want %s", tree, got, host)
+		}
 	}
 	if got := fromWindows("c:/Users/x"); got != "/C:/Users/x" {
 		t.Errorf("the drive and slashes are not canonicalized: %s", got)

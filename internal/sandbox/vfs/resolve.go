@@ -92,7 +92,8 @@ type walk struct {
 	rest  []string // remaining components
 	steps int
 	links int
-	place place // the place that the walk has reached
+	next  string // path of the component that was resolved last, or could not be
+	place place  // the place that the walk has reached
 }
 
 // resolve resolves a path to a place, which the caller must close. The last component need not exist.
@@ -167,10 +168,11 @@ func (w *walk) step(name string) (done bool, err error) {
 		w.rest = append(components(path.Dir(w.place.path)), w.rest...)
 		return false, w.restart()
 	}
+	w.next = path.Join(w.place.path, name)
 	if w.place.isVirtual() {
-		return w.stepVirtual(path.Join(w.place.path, name))
+		return w.stepVirtual(w.next)
 	}
-	return w.stepReal(name)
+	return w.stepReal(name, w.next)
 }
 
 // stepVirtual descends from a virtual directory, which contains only the ancestors of mounts.
@@ -209,8 +211,7 @@ func (w *walk) enterMount(m *mount) (done bool, err error) {
 }
 
 // stepReal descends from an open directory of a mount.
-func (w *walk) stepReal(name string) (done bool, err error) {
-	next := path.Join(w.place.path, name)
+func (w *walk) stepReal(name, next string) (done bool, err error) {
 	last := len(w.rest) == 0
 	nested := w.fs.config.Mounts.at(next)
 	if nested == nil && w.fs.isHidden(next) {
