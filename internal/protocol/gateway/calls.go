@@ -33,7 +33,7 @@ func (s *session) call(ctx context.Context, m *message, meta requestMeta, how me
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
-	c.notifier = newNotifier(s, meta, to)
+	c.notifier = newNotifier(s, &c.Request, meta, to)
 	c.entry, err = s.calls.add(m, to, func() { c.notifier.stop(); stop() })
 	if err != nil {
 		stop()

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -63,6 +66,19 @@ func (c *changes) merge(other changes) {
 	}
 }
 
+// removeOwn removes the changes of what the call itself has requested. A client that is told of such a change makes the same request
+// again, and would be told again.
+func (c *changes) removeOwn(r *call.Request) {
+	switch r.Method {
+	case abi.MethodPromptsList:
+		c.prompts = false
+	case abi.MethodResourcesList, abi.MethodResourcesTemplatesList:
+		c.resources = false
+	case abi.MethodResourcesRead:
+		c.updated = slices.DeleteFunc(c.updated, func(uri string) bool { return uri == r.Name })
+	}
+}
+
 // announce notifies every session of changes: the session of the call that made them, if any, synchronously, since it must
 // get them before the response, the others asynchronously.
 func (g *Gateway) announce(from *session, c changes) {
@@ -78,7 +94,7 @@ func (g *Gateway) announce(from *session, c changes) {
 	}
 	for _, s := range g.sessions() {
 		if s == from {
-			s.deliver(c)
+			s.mail.deliver(c, s.deliver)
 		} else {
 			s.mail.send(c, s.deliver)
 		}
@@ -88,12 +104,33 @@ func (g *Gateway) announce(from *session, c changes) {
 // deliver sends the notifications of changes that the session wants.
 func (s *session) deliver(c changes) { s.subscriptions.notify(s.own, c) }
 
-// mailbox delivers changes to a session asynchronously, so that a client that does not read does not block other
-// sessions. Pending changes are merged, which bounds their size.
+// A plugin can cause any number of changes, and a client may react to each with further requests, which cause further changes. So the
+// changes of a session are delivered one by one only up to deliverBurst; then those of a deliverInterval are merged.
+const (
+	deliverBurst    = 8
+	deliverInterval = time.Second
+)
+
+// mailbox delivers changes to a session: asynchronously, so that a client that does not read does not block other sessions, and at a
+// bounded rate. Pending changes are merged, which bounds their size.
 type mailbox struct {
 	mu         sync.Mutex
 	pending    changes
-	delivering bool
+	delivering bool      // drain runs, or is scheduled
+	used       time.Time // until then, all deliveries would have taken a deliverInterval each
+}
+
+// deliver delivers changes synchronously, unless their delivery has to wait.
+func (b *mailbox) deliver(c changes, deliver func(changes)) {
+	b.mu.Lock()
+	if b.delay() > 0 {
+		b.mu.Unlock()
+		b.send(c, deliver)
+		return
+	}
+	b.used = b.used.Add(deliverInterval)
+	b.mu.Unlock()
+	deliver(c)
 }
 
 func (b *mailbox) send(c changes, deliver func(changes)) {
@@ -109,15 +146,30 @@ func (b *mailbox) send(c changes, deliver func(changes)) {
 func (b *mailbox) drain(deliver func(changes)) {
 	for {
 		b.mu.Lock()
-		c := b.pending
-		b.pending = changes{}
-		b.delivering = !c.isEmpty()
+		c, wait := b.pending, b.delay()
+		switch {
+		case c.isEmpty():
+			b.delivering = false
+		case wait > 0:
+			time.AfterFunc(wait, func() { b.drain(deliver) })
+		default:
+			b.pending, b.used = changes{}, b.used.Add(deliverInterval)
+		}
 		b.mu.Unlock()
-		if c.isEmpty() {
+		if c.isEmpty() || wait > 0 {
 			return
 		}
 		deliver(c)
 	}
+}
+
+// delay returns how long the next delivery has to wait.
+func (b *mailbox) delay() time.Duration {
+	now := time.Now()
+	if b.used.Before(now) {
+		b.used = now
+	}
+	return b.used.Sub(now) - (deliverBurst-1)*deliverInterval
 }
 
 // changeNotification encodes a notification of a change. stream is the id of its stream; nil in the legacy era.

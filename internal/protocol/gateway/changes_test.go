@@ -68,7 +68,7 @@ func TestClientThatDoesNotReadDoesNotBlockOtherSessions(t *testing.T) {
 		close(out.stop)
 		for id := range 100 {
 			got := one.say(notifyLine(id, "notifications/prompts/list_changed", "notifications/resources/list_changed"))
-			if len(got) != 3 {
+			if len(got) != 3 && (id < deliverBurst || len(got) != 1) {
 				t.Fatalf("call %d: %q", id, got)
 			}
 		}

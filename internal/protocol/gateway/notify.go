@@ -25,6 +25,7 @@ const (
 // returned.
 type notifier struct {
 	s       *session
+	request *call.Request
 	meta    requestMeta
 	to      Peer
 	stopped atomic.Bool
@@ -37,8 +38,8 @@ type notifier struct {
 	repeated bool    // the call has asked its client, and runs again
 }
 
-func newNotifier(s *session, meta requestMeta, to Peer) *notifier {
-	return &notifier{s: s, meta: meta, to: to, sending: newLock()}
+func newNotifier(s *session, request *call.Request, meta requestMeta, to Peer) *notifier {
+	return &notifier{s: s, request: request, meta: meta, to: to, sending: newLock()}
 }
 
 // Notify implements Notifier.
@@ -121,6 +122,7 @@ func (n *notifier) announce() {
 	changed := n.changes
 	n.changes = changes{}
 	n.mu.Unlock()
+	changed.removeOwn(n.request)
 	n.s.g.announce(n.s, changed)
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 )
 
 // shutDown returns the response to a request that is cancelled by the shutdown.
@@ -108,7 +110,7 @@ func TestCallThatEndsDuringShutdownCountsOnceInBatch(t *testing.T) {
 	s, w := newLineSession(newGateway(t, Config{}, newFake()), out, func(error) {})
 	to := &batch{out: w, kept: &s.batched, missing: 2}
 	for _, id := range []string{"1", "2"} {
-		c := &clientRequest{session: s, notifier: newNotifier(s, requestMeta{}, w)}
+		c := &clientRequest{session: s, notifier: newNotifier(s, &call.Request{}, requestMeta{}, w)}
 		e, err := s.calls.add(&message{id: []byte(id)}, endingCall{to, func() { c.end([]byte(`{}`), nil, func() {}) }}, func() {})
 		if err != nil {
 			t.Fatal(err)
