@@ -189,6 +189,7 @@ func (p *testUser) checkExecutable(skills string) {
 // TestListsFollowChangesOfFiles checks that the host does not use what it cached of the lock file, the manifests and the index
 // after the plugin or another program has changed the file.
 func TestListsFollowChangesOfFiles(t *testing.T) {
+	t.Parallel()
 	user, s := newInstalledUser(t, nil)
 	defer s.end()
 	expect := func(when, want string) {

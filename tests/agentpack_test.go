@@ -27,6 +27,7 @@ type initialized struct {
 // TestAgentpackNegotiatesProtocolVersion checks that the server answers with the requested version if it supports that
 // version, else with its newest, and that it writes no log lines to stdout.
 func TestAgentpackNegotiatesProtocolVersion(t *testing.T) {
+	t.Parallel()
 	for asked, want := range map[string]string{
 		"2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18",
 		"1999-01-01": "2025-06-18", "2024-11-05": "2025-06-18", "2025-11-25": "2025-06-18", "": "2025-06-18",

@@ -18,6 +18,7 @@ import (
 // TestClientsAreAsked has the client of the official Go SDK call the tool of examples/ask, which asks its user and its model,
 // over both transports and in both eras.
 func TestClientsAreAsked(t *testing.T) {
+	t.Parallel()
 	dir := newDir(t, map[string]string{"bulkhead.toml": "[[plugins]]\npath = \"" + filepath.Join(builtPlugins(t, "../examples/ask"), "ask") + "\"\n"})
 	serve := func(t *testing.T, more ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), built.program(t), append([]string{"serve", "--config", filepath.Join(dir, "bulkhead.toml")}, more...)...)

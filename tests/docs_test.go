@@ -64,6 +64,7 @@ func checkLinks(t *testing.T, page, text string) {
 }
 
 func TestDocsDataBlocksParse(t *testing.T) {
+	t.Parallel()
 	count := map[string]int{}
 	for name, text := range markdownPages(t) {
 		for _, b := range guide.Blocks(text) {

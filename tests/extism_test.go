@@ -18,6 +18,7 @@ import (
 // TestImportedPluginIsServed imports a plugin of hyper-mcp by the command, and has the client of the official Go SDK use it, over both
 // transports and in both eras.
 func TestImportedPluginIsServed(t *testing.T) {
+	t.Parallel()
 	dir := newDir(t, map[string]string{"tea.wasm": string(wasmtest.HyperMCP().Bytes())})
 	run := func(t *testing.T, want string, args ...string) {
 		t.Helper()
@@ -111,6 +112,7 @@ func offersOfImportedPlugin(t *testing.T, session *mcp.ClientSession) {
 
 // TestImportChangesNoExistingDirectory imports the same module twice.
 func TestImportChangesNoExistingDirectory(t *testing.T) {
+	t.Parallel()
 	dir := newDir(t, map[string]string{"tea.wasm": string(wasmtest.HyperMCP().Bytes()), "tea/mine": "kept"})
 	cmd := exec.CommandContext(t.Context(), built.program(t), "plugin", "import", "tea.wasm")
 	cmd.Dir, cmd.Env = dir, environment(t)

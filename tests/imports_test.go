@@ -199,6 +199,7 @@ func TestImportsFollowDistrictsAndRules(t *testing.T) {
 
 // TestForbiddenImportsAreFound adds imports to those of the repository.
 func TestForbiddenImportsAreFound(t *testing.T) {
+	t.Parallel()
 	all := packages(t)
 	for name, c := range map[string]struct{ pkg, target, want string }{
 		"upward":                          {"internal/base/visible", "internal/policy/config", "internal/base is below internal/policy"},
@@ -402,6 +403,7 @@ func TestDomainPackagesImportNeitherPluginSDKNorUnsafe(t *testing.T) {
 // TestHostDoesNotPrintToStdout checks that no package of the host prints to stdout, which carries the protocol. On Windows the
 // connection of a worker process to the host is its stdin and stdout.
 func TestHostDoesNotPrintToStdout(t *testing.T) {
+	t.Parallel()
 	files := 0
 	check := func(file string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || strings.Contains(file, "testdata") ||

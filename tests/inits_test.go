@@ -24,6 +24,7 @@ var expensive = []string{
 }
 
 func TestProgramLinksNoPackageWithAnExpensiveInit(t *testing.T) {
+	t.Parallel()
 	out, err := exec.Command("go", "list", "-deps", "../cmd/bulkhead").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +47,7 @@ var initLine = regexp.MustCompile(`^init (\S+) @.* (\d+) allocs$`)
 
 // TestPackageInitsAllocateLittle counts allocations as a proxy for time, since they are the same in every run.
 func TestPackageInitsAllocateLittle(t *testing.T) {
+	t.Parallel()
 	const most, mostOfAll = 1_000, 3_000
 	cmd := exec.Command(built.program(t), "--version")
 	cmd.Env = environment(t, "GODEBUG=inittrace=1")

@@ -15,9 +15,12 @@
 package tests
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -97,6 +100,10 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	scratch = dir
+	// Most tests wait for processes. The command line is parsed later, thus go test -parallel has precedence.
+	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
@@ -105,6 +112,7 @@ func TestMain(m *testing.M) {
 // builtPlugins returns a directory with the plugins in dirs, whose compiled code is put into the cache.
 func builtPlugins(t testing.TB, dirs ...string) string {
 	t.Helper()
+	testenv.NotShort(t, "runs the built program")
 	dir := testcache.Must(testcache.Plugins(cachedProgram(), dirs...))
 	if err := testcache.Link(built.cache(t), filepath.Join(dir, "cache")); err != nil {
 		t.Fatal(err)

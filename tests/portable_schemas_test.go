@@ -19,6 +19,7 @@ import (
 // providers accept: each schema has a keyword that restricts the value, and type is one name. MCP Inspector warns of the others.
 // The conformance suite of MCP requires one tool whose schema uses more.
 func TestSchemasArePortable(t *testing.T) {
+	t.Parallel()
 	var dirs []string
 	for _, pattern := range []string{"../plugins/*", "../examples/*"} {
 		found, err := filepath.Glob(pattern + "/" + manifest.FileName)

@@ -39,6 +39,7 @@ func joined(text string) string {
 }
 
 func TestVocabularyIsStandard(t *testing.T) {
+	t.Parallel()
 	avoided := avoidedPhrases(t)
 	check := func(where, text string) {
 		for _, phrase := range avoided.FindAllString(joined(text), -1) {
