@@ -138,6 +138,17 @@ func TestSubscriptionsOfASessionAreBounded(t *testing.T) {
 	})
 }
 
+// reportingWriter reports that a Write has begun.
+type reportingWriter struct {
+	io.Writer
+	writes chan struct{}
+}
+
+func (w reportingWriter) Write(p []byte) (int, error) {
+	w.writes <- struct{}{}
+	return w.Writer.Write(p)
+}
+
 // TestServeEndsWhileChangeNotificationIsBlocked does not use synctest, because it blocks on a mutex.
 func TestServeEndsWhileChangeNotificationIsBlocked(t *testing.T) {
 	g := newGateway(t, Config{Offers: Offers{Prompts: true, PromptsChange: true}}, newFake())
@@ -145,8 +156,9 @@ func TestServeEndsWhileChangeNotificationIsBlocked(t *testing.T) {
 	in, say := io.Pipe()
 	defer say.Close()
 	read, out := io.Pipe() // a write waits for a read
+	reporting := reportingWriter{out, make(chan struct{}, 2)}
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(ctx, in, out) }()
+	go func() { served <- g.Serve(ctx, in, reporting) }()
 	if _, err := io.WriteString(say, initializeLine+"\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +166,8 @@ func TestServeEndsWhileChangeNotificationIsBlocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.announce(nil, changes{prompts: true})
-	time.Sleep(20 * time.Millisecond) // the notification is being written
+	<-reporting.writes // the response to initialize
+	<-reporting.writes // the notification
 	cancel()
 	select {
 	case <-served:

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // The test binary runs itself as fake compilers and as another host. The arguments are roleArgument, the role, a directory
@@ -24,6 +25,7 @@ const roleArgument = "test-role"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) < 4 || os.Args[1] != roleArgument {
+		testenv.UseMemoryUnlessAll()
 		os.Exit(m.Run())
 	}
 	os.Exit(runRole(os.Args[2], os.Args[3], os.Args[4:]))
@@ -42,14 +44,9 @@ func runRole(role, dir string, args []string) int {
 	case "compile":
 	case "info":
 		return InfoMain(args)
-	case "gate": // wait for the test, then exit without output
+	case "hanging": // run until the host ends or kills this process
 		mark(dir, "running-"+pid())
-		go exitWithHost()
-		for !exists(filepath.Join(dir, "go")) {
-			time.Sleep(time.Millisecond)
-		}
-		os.Remove(filepath.Join(dir, "running-"+pid()))
-		return 0
+		exitWithHost()
 	case "gate-and-compile": // wait for the test, then compile
 		mark(dir, "running-"+pid())
 		for !exists(filepath.Join(dir, "go")) {
@@ -147,7 +144,7 @@ func exitWithHost() {
 
 // runHost acts as a host that compiles a module. The test kills it during the compilation.
 func runHost(dir string, args []string) int {
-	s, err := Open(Config{Dir: args[0], Compiler: compiler("gate", dir)})
+	s, err := Open(Config{Dir: args[0], Compiler: compiler("hanging", dir)})
 	if err == nil {
 		_, err = s.Ensure(context.Background(), Module{File: args[1]}, Foreground)
 	}

@@ -50,7 +50,7 @@ func TestReadInfo(t *testing.T) {
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := ReadInfo(canceled, []string{os.Args[0], roleArgument, "gate", t.TempDir()}, plugin); !errors.Is(err, context.Canceled) {
+	if _, _, err := ReadInfo(canceled, []string{os.Args[0], roleArgument, "hanging", t.TempDir()}, plugin); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: got the error %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "*")); len(left) != 0 {

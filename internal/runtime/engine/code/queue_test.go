@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -29,34 +28,118 @@ func slots(n int) func(*Config) { return func(c *Config) { c.Slots = n } }
 // openGate releases the waiting fake compilers.
 func (w *env) openGate() { mark(w.dir, "go") }
 
+// The test takes all slots, as another host does, thus the compiler of each Store waits.
 func TestHostsShareCompilerSlots(t *testing.T) {
 	const limit = 2
 	w := newEnv(t)
-	stores := []*Store{w.open("gate-and-compile", slots(limit)), w.open("gate-and-compile", slots(limit))}
-	var all sync.WaitGroup
-	for n := range 10 {
-		m := w.module(fmt.Sprint("m", n))
-		all.Go(func() {
-			found, err := stores[n%2].Ensure(t.Context(), m, Foreground)
+	stores := []*Store{w.open("compile", slots(limit)), w.open("compile", slots(limit))}
+	waiting, err := filelock.Open(filepath.Join(w.cache, waitingFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer waiting.Close()
+	for n, s := range stores {
+		var held []*os.File
+		for range limit {
+			slot, err := queue{dir: w.cache, slots: limit}.acquireSlot(t.Context(), Foreground)
 			if err != nil {
-				t.Error(err)
-				return
+				t.Fatal(err)
 			}
-			found.Close()
+			held = append(held, slot)
+		}
+		m, ended := w.module(fmt.Sprint("m", n)), make(chan error, 1)
+		go func() {
+			found, err := s.Ensure(t.Context(), m, Foreground)
+			if err == nil {
+				found.Close()
+			}
+			ended <- err
+		}()
+		w.until("the caller waits or compiles", func() bool {
+			free, err := noForegroundWaits(waiting)
+			return err != nil || !free || w.count("started-") > n
 		})
+		if started := w.count("started-"); started > n {
+			t.Errorf("a compiler was started beyond the limit of %d", limit)
+		}
+		for _, slot := range held {
+			slot.Close()
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	}
-	w.until("the slots are taken", func() bool { return w.count("running-") == limit })
-	time.Sleep(100 * time.Millisecond) // a compiler beyond the limit would start during this time
-	if n := w.count("started-"); n != limit {
-		t.Errorf("%d compilers run, want %d", n, limit)
+	if started := w.count("started-"); started != len(stores) {
+		t.Errorf("%d compilers were started, want %d", started, len(stores))
 	}
-	w.openGate()
-	all.Wait()
+}
+
+func TestQueuesShareSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit, callers = 2, 10
+		dir := t.TempDir()
+		acquired := make(chan *os.File, callers)
+		for n := range callers {
+			q := queue{dir: dir, slots: limit}
+			go func() {
+				slot, err := q.acquireSlot(t.Context(), []Priority{Foreground, Background}[n%2])
+				if err != nil {
+					t.Error(err)
+				}
+				acquired <- slot
+			}()
+		}
+		for done := range callers {
+			time.Sleep(time.Second) // on the fake clock: whoever can acquire a slot has it
+			if held := len(acquired); held > limit || held == 0 {
+				t.Fatalf("after %d of %d callers, %d hold a slot, want at most %d", done, callers, held, limit)
+			}
+			(<-acquired).Close()
+		}
+	})
+}
+
+func TestWaitingForTurnIsCancelable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue{dir: t.TempDir(), slots: 1}
+		busy, err := q.acquireTurn(t.Context(), "busy", Foreground)
+		if err == nil {
+			err = busy.takeSlot(t.Context(), q, Foreground)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer busy.release()
+		for name, wait := range map[string]func(context.Context) error{
+			"for an entry": func(ctx context.Context) error { _, err := q.acquireTurn(ctx, "busy", Foreground); return err },
+			"for a slot": func(ctx context.Context) error {
+				free, err := q.acquireTurn(ctx, "free", Foreground)
+				if err != nil {
+					return err
+				}
+				defer free.release()
+				return free.takeSlot(ctx, q, Foreground)
+			},
+			"for a slot, in the background": func(ctx context.Context) error { _, err := q.acquireTurn(ctx, "free", Background); return err },
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- wait(ctx) }()
+			time.Sleep(time.Second) // on the fake clock
+			if len(ended) > 0 {
+				t.Errorf("waiting %s ended before it was canceled", name)
+			}
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("waiting %s: %v", name, err)
+			}
+		}
+	})
 }
 
 func TestWaitingEnsureIsCancelable(t *testing.T) {
 	w := newEnv(t)
-	s := w.open("gate", slots(1))
+	s := w.open("hanging", slots(1))
 	ctx, cancel := context.WithCancel(t.Context())
 	busy, queued, same := w.module("busy"), w.module("queued"), make(chan error, 1)
 	ended := make(chan error, 1)
@@ -65,8 +148,7 @@ func TestWaitingEnsureIsCancelable(t *testing.T) {
 	for name, m := range map[string]Module{"for a slot": queued, "for another caller's compiler": busy} {
 		waiting, stop := context.WithCancel(t.Context())
 		go func() { _, err := s.Ensure(waiting, m, Foreground); same <- err }()
-		time.Sleep(10 * time.Millisecond)
-		stop()
+		stop() // TestWaitingForTurnIsCancelable cancels after the wait has begun
 		if err := <-same; !errors.Is(err, context.Canceled) {
 			t.Errorf("waiting %s: %v", name, err)
 		}
