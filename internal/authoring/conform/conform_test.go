@@ -15,6 +15,7 @@ import (
 
 func TestMain(m *testing.M) {
 	host.RunChild()
+	testenv.UseMemoryUnlessAll()
 	os.Exit(m.Run())
 }
 

@@ -15,10 +15,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 func TestMain(m *testing.M) {
 	host.RunChild()
+	testenv.UseMemoryUnlessAll()
 	os.Exit(m.Run())
 }
 

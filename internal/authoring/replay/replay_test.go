@@ -12,12 +12,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/replay"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
 func TestMain(m *testing.M) {
 	host.RunChild()
+	testenv.UseMemoryUnlessAll()
 	os.Exit(m.Run())
 }
 

@@ -6,7 +6,7 @@ import "os"
 const memory = "/dev/shm"
 
 // UseMemory makes tests create their temporary directories in memory, where system calls on files take a fraction of the time, if
-// the system has room there, permits to execute files, and $TMPDIR is unset. It is for the TestMain of tests that create thousands of
+// the system has room there, permits to execute files, and $TMPDIR is unset. It is for the TestMain of tests that create many
 // files.
 func UseMemory() {
 	if os.Getenv("TMPDIR") == "" && isSuitable(memory) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dirtypages"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
@@ -23,6 +24,7 @@ var store *code.Store
 
 func TestMain(m *testing.M) {
 	reexec.Run(map[string]reexec.Main{reexec.Compiler: code.ChildMain})
+	testenv.UseMemoryUnlessAll()
 	os.Exit(run(m))
 }
 
