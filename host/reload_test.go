@@ -17,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 )
 
@@ -391,7 +392,8 @@ func TestReloadsLeakNothing(t *testing.T) {
 		round(n)
 	}
 	goroutines, files, children := used()
-	for n := range 100 {
+	reloads := testenv.Count(20, 100, 100)
+	for n := range reloads {
 		round(n)
 	}
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) { // wait, because processes end asynchronously
@@ -400,7 +402,7 @@ func TestReloadsLeakNothing(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("after 100 reloads %d goroutines, %d files and %d children, before them %d, %d and %d", g, f, c, goroutines, files, children)
+			t.Fatalf("after %d reloads %d goroutines, %d files and %d children, before them %d, %d and %d", reloads, g, f, c, goroutines, files, children)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 )
@@ -63,8 +64,9 @@ func TestCacheWritableByOthersIsNotUsed(t *testing.T) {
 // If the cache is cleared while a worker starts, at whatever moment, the call still succeeds.
 func TestCallSucceedsWhenTheCacheIsCleared(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), hosttest.Reads("it_reads")))
-	removed := 0
-	for n := range 30 {
+	removed, rounds := 0, testenv.Count(10, 30, 30)
+	for round := range rounds {
+		n := round * 30 / rounds // milliseconds
 		h := w.Open(t, w.Options())
 		answered := make(chan string, 1)
 		go func() {

@@ -195,12 +195,13 @@ func TestCommandStandardErrorIsAnExcerpt(t *testing.T) {
 
 func TestExcerptOfSmallWrites(t *testing.T) {
 	var e excerpt
-	whole := ""
+	var written strings.Builder
 	for i := range 40_000 {
 		line := fmt.Sprintln(i)
 		e.add([]byte(line))
-		whole += line
+		written.WriteString(line)
 	}
+	whole := written.String()
 	if got := string(e.text()); !strings.HasPrefix(got, whole[:maxExcerpt]+"\n…") || !strings.HasSuffix(got, "…\n"+whole[len(whole)-maxExcerpt:]) {
 		t.Errorf("got %d bytes", len(got))
 	}

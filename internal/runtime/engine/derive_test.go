@@ -17,6 +17,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dirtypages"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -90,7 +91,7 @@ func TestDerivationIsFunctionOfContent(t *testing.T) {
 	t.Run("history", func(t *testing.T) {
 		m := newModule(t, Spec{})
 		random := rand.New(rand.NewPCG(1, 2))
-		for range 60 {
+		for range testenv.Count(20, 60, 60) {
 			switch random.IntN(6) {
 			case 0:
 				function := []uint32{derivePanic, deriveNothing, deriveLarge, deriveExit, deriveMemoryHog, 77}[random.IntN(6)]
@@ -263,7 +264,7 @@ func TestDeriveFromManyGoroutines(t *testing.T) {
 	var work sync.WaitGroup
 	for range 8 {
 		work.Go(func() {
-			for range 20 {
+			for range testenv.Count(5, 20, 20) {
 				if data, err := m.Derive(t.Context(), deriveObserve, []byte("x")); err != nil || string(data) != want {
 					t.Errorf("got %q, %v", data, err)
 				}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dirtypages"
 )
 
@@ -113,7 +114,8 @@ func TestFailingRecordFallsBackToComparison(t *testing.T) {
 // Memories of one tracker must not affect each other, even if they are adjacent, or mapped at addresses that other memories
 // had before.
 func TestMemoriesOfOneTrackerAreIndependent(t *testing.T) {
-	const size, limit, rounds = 256 << 10, 1 << 20, 60
+	const size, limit = 256 << 10, 1 << 20
+	rounds := testenv.Count(15, 60, 60)
 	var work sync.WaitGroup
 	for seed := range uint64(6) {
 		work.Go(func() {

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dirtypages"
 )
 
@@ -28,7 +29,8 @@ func eachTracker(t *testing.T, test func(*testing.T, *dirtypages.Tracker)) {
 // restore makes the memory equal to the image after any changes: sparse and dense writes, writes by system calls, growth, and
 // writes to the new pages.
 func TestRestoredMemoryEqualsImage(t *testing.T) {
-	const size, limit, rounds = 3 << 20, 12 << 20, 400
+	const size, limit = 3 << 20, 12 << 20
+	rounds := testenv.Count(100, 400, 400)
 	eachTracker(t, func(t *testing.T, tracker *dirtypages.Tracker) {
 		random := rand.New(rand.NewPCG(1, 2))
 		image := make([]byte, size)

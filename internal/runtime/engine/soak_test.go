@@ -7,12 +7,15 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // After concurrent calls, some of which are cancelled, crash or exceed a limit, idle instances equal the snapshot. There are
 // at most spare more of them than concurrent calls.
 func TestIdleInstancesEqualSnapshot(t *testing.T) {
-	const concurrent, calls = 3, 40
+	const concurrent = 3
+	calls := testenv.Count(10, 40, 40)
 	m := newModule(t, Spec{Memory: 24 << 20, Fuel: 20_000_000})
 	var work sync.WaitGroup
 	for seed := range uint64(concurrent) {

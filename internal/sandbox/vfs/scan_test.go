@@ -22,6 +22,7 @@ import (
 	wsys "github.com/tetratelabs/wazero/sys"
 	"golang.org/x/sys/unix"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/internal/seam"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
@@ -170,7 +171,7 @@ func TestScanOfGeneratedTrees(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(3, seed))
-	for range 40 {
+	for range testenv.Count(10, 40, 40) {
 		root, err := filepath.EvalSymlinks(t.TempDir())
 		if err != nil {
 			t.Fatal(err)

@@ -46,7 +46,7 @@ func TestSwapsByOtherProcessDoNotEscape(t *testing.T) {
 	tree := swapTree(t, w)
 	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	done := 0
-	for end := time.Now().Add(2 * time.Second); time.Now().Before(end) || done < 200; {
+	for end := time.Now().Add(time.Duration(testenv.Count(500, 2000, 2000)) * time.Millisecond); time.Now().Before(end) || done < 200; {
 		if anyOperation(t, w, tree, random) {
 			done++
 		}

@@ -21,7 +21,7 @@ func pairCount(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("AGENTPACK_DIFF_PAIRS")
 	if text == "" {
-		return 500
+		return testenv.Count(100, 500, 500)
 	}
 	count, err := strconv.Atoi(text)
 	if err != nil || count < 1 {

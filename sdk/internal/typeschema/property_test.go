@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/agreement"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/schema"
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/typeschema"
 )
@@ -233,8 +234,8 @@ func TestSchemasAgreeWithEncodingJSON(t *testing.T) {
 // must be a difference.
 func TestDifferencesAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	found := 0
-	for range 1200 {
+	found, types := 0, testenv.Count(300, 1200, 1200)
+	for range types {
 		typ := randomStruct(r, 3)
 		derived := deriveFrom(t, typeschema.Input, typ)
 		changed := schemaOf(t, derived.raw)
@@ -266,7 +267,7 @@ func TestDifferencesAreFound(t *testing.T) {
 			}
 		}
 	}
-	if found < 150 {
+	if found < types/8 {
 		t.Errorf("only %d values could not be decoded", found)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter"
 )
 
@@ -31,7 +32,7 @@ func FuzzRewrite(f *testing.F) {
 // FuzzDispatch checks that rewritten functions with nested dispatches and jumps behave as the original ones do. Random bytes are hardly
 // ever a valid module with a dispatch, so the functions are generated from a seed.
 func FuzzDispatch(f *testing.F) {
-	for seed := range uint64(300) {
+	for seed := range uint64(testenv.Count(40, 300, 300)) {
 		f.Add(seed)
 	}
 	compare := differential(f)
