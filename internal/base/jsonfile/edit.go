@@ -291,12 +291,7 @@ func (d *document) unit() string {
 	return "  "
 }
 
-func (d *document) newline() string {
-	if i := bytes.IndexByte(d.data, '\n'); i > 0 && d.data[i-1] == '\r' {
-		return "\r\n"
-	}
-	return "\n"
-}
+func (d *document) newline() string { return textedit.Newline(d.data) }
 
 func (d *document) multiline(start, end int) bool {
 	return bytes.IndexByte(d.data[start:end], '\n') >= 0

@@ -1,5 +1,5 @@
-// Package textedit has what edits of text files need, whatever their syntax: lines by offset, and replacing a range. The packages
-// tomlfile and jsonfile find the offsets. Start with LineStart and Splice. The package knows no syntax.
+// Package textedit has what edits of text files need, whatever their syntax: lines by offset, the line ending, and replacing a range.
+// The packages tomlfile and jsonfile find the offsets. Start with LineStart and Splice. The package knows no syntax.
 package textedit
 
 import "bytes"
@@ -15,6 +15,14 @@ func LineEnd(data []byte, offset int) int {
 		return offset + n + 1
 	}
 	return len(data)
+}
+
+// Newline returns the line ending of data.
+func Newline(data []byte) string {
+	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
 }
 
 // Splice returns a copy of data in which the bytes from start to end are replaced.

@@ -150,10 +150,7 @@ func (f *finder) keyValue(here []string, e *unstable.Node) {
 	end := int(e.Raw.Offset + e.Raw.Length)
 	switch v := e.Value(); {
 	case slices.Equal(path, f.full):
-		if f.value = v.Raw; v.Kind == unstable.Array { // the parser reports no range for arrays
-			start := keyEnd + bytes.IndexByte(f.data[keyEnd:], '[')
-			f.value = unstable.Range{Offset: uint32(start), Length: uint32(end - start)}
-		}
+		f.value = valueRange(f.data, e, keyEnd)
 	case v.Kind == unstable.InlineTable && hasPrefix(f.table, path):
 		f.sealed = true
 		f.inlineTable(path, v)
@@ -162,6 +159,15 @@ func (f *finder) keyValue(here []string, e *unstable.Node) {
 	case len(here) < len(f.table) && hasPrefix(f.table, here) && hasPrefix(path, f.table):
 		f.after, f.dotted = end, len(f.table)-len(here)
 	}
+}
+
+// valueRange returns the range of the value of a key, which ends at keyEnd. The parser reports none for arrays.
+func valueRange(data []byte, e *unstable.Node, keyEnd int) unstable.Range {
+	if v := e.Value(); v.Kind != unstable.Array {
+		return v.Raw
+	}
+	start := uint32(keyEnd + bytes.IndexByte(data[keyEnd:], '['))
+	return unstable.Range{Offset: start, Length: e.Raw.Offset + e.Raw.Length - start}
 }
 
 func (f *finder) inlineTable(path []string, v *unstable.Node) {
@@ -200,21 +206,24 @@ func (f *finder) edit(data []byte, table []string, key, quoted string) []byte {
 		}
 		return addLine(data, f.after, prefix+pair)
 	case len(table) == 0:
-		return textedit.Splice(data, 0, 0, pair+newline(data))
+		return textedit.Splice(data, 0, 0, pair+textedit.Newline(data))
 	}
-	nl := newline(data)
 	heading := ""
 	for _, part := range table {
 		heading = dotted(heading, part)
 	}
-	add := "[" + heading + "]" + nl + pair + nl
-	if len(data) > 0 {
-		add = nl + add
-		if data[len(data)-1] != '\n' {
-			add = nl + add
-		}
+	return appendLines(data, "["+heading+"]\n"+pair+"\n")
+}
+
+// appendLines adds lines at the end of data, after an empty line.
+func appendLines(data []byte, lines string) []byte {
+	switch {
+	case bytes.HasSuffix(data, []byte("\n")):
+		lines = "\n" + lines
+	case len(data) > 0:
+		lines = "\n\n" + lines
 	}
-	return textedit.Splice(data, len(data), len(data), add)
+	return textedit.Splice(data, len(data), len(data), strings.ReplaceAll(lines, "\n", textedit.Newline(data)))
 }
 
 // checkSet checks that d differs from the values before only in the value of key. It changes before.
@@ -264,21 +273,13 @@ func hasPrefix(path, prefix []string) bool {
 
 // addLine inserts line after the line that contains offset, with the same indentation.
 func addLine(data []byte, offset int, line string) []byte {
-	start := bytes.LastIndexByte(data[:offset], '\n') + 1
-	indent := data[start : start+len(data[start:])-len(bytes.TrimLeft(data[start:], " \t"))]
-	line = string(indent) + line
-	if n := bytes.IndexByte(data[offset:], '\n'); n >= 0 {
-		return textedit.Splice(data, offset+n+1, offset+n+1, line+newline(data))
+	above, nl := data[textedit.LineStart(data, offset):], textedit.Newline(data)
+	indent := above[:len(above)-len(bytes.TrimLeft(above, " \t"))]
+	line, end := string(indent)+line+nl, textedit.LineEnd(data, offset)
+	if data[end-1] != '\n' {
+		line = nl + line
 	}
-	return textedit.Splice(data, len(data), len(data), newline(data)+line+newline(data))
-}
-
-// newline returns the line ending of data.
-func newline(data []byte) string {
-	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
-		return "\r\n"
-	}
-	return "\n"
+	return textedit.Splice(data, end, end, line)
 }
 
 // Text encodes s as a TOML string. If s is not UTF-8 the result is not valid TOML.

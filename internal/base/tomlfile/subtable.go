@@ -1,12 +1,9 @@
 package tomlfile
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/textedit"
 )
@@ -33,7 +30,7 @@ func (d *Doc) SetSubtable(array string, index int, path []string, text string) (
 	if len(old) > 0 && len(runs(old)) > 1 {
 		return nil, fmt.Errorf("the tables of %s are not adjacent: edit them by hand", strings.Join(full, "."))
 	}
-	data, nl := d.data, newline(d.data)
+	data, nl := d.data, textedit.Newline(d.data)
 	text = strings.ReplaceAll(text, "\n", nl)
 	switch {
 	case text == "":
@@ -106,12 +103,7 @@ func (d *Doc) SetSubtableKey(array string, index int, path []string, key, value 
 	data := d.data
 	for _, p := range own[at].pairs {
 		if slices.Equal(p.key, []string{key}) {
-			r := p.value
-			if r.Length == 0 { // the parser reports no range for arrays
-				start := p.start + bytes.IndexByte(data[p.start:], '[')
-				r = unstable.Range{Offset: uint32(start), Length: uint32(p.end - start)}
-			}
-			return d.verified(before, textedit.Splice(data, int(r.Offset), int(r.Offset+r.Length), value))
+			return d.verified(before, textedit.Splice(data, int(p.value.Offset), int(p.value.Offset+p.value.Length), value))
 		}
 	}
 	return d.verified(before, addLine(data, own[at].heading, Key(key)+" = "+value))

@@ -24,17 +24,9 @@ func (d *Doc) AppendTable(array, body string) (*Doc, error) {
 	if serr != nil {
 		return nil, fmt.Errorf("the new table %s", serr.what)
 	}
-	data, nl := d.data, newline(d.data)
-	add := "[[" + Key(array) + "]]" + nl + strings.ReplaceAll(strings.TrimRight(body, "\n")+"\n", "\n", nl)
-	if len(data) > 0 {
-		add = nl + add
-		if data[len(data)-1] != '\n' {
-			add = nl + add
-		}
-	}
 	tables, _ := before[array].([]map[string]any)
 	before[array] = append(tables, values)
-	return d.verified(before, textedit.Splice(data, len(data), len(data), add))
+	return d.verified(before, appendLines(d.data, "[["+Key(array)+"]]\n"+strings.TrimRight(body, "\n")+"\n"))
 }
 
 // RemoveTable removes a table from the array of tables named array: its header with the comments directly above, its keys and
@@ -113,7 +105,7 @@ func (d *Doc) SetTableString(array string, index int, key, value string) (*Doc, 
 		out = addLine(d.data, after, Key(key)+" = "+quote(value))
 	}
 	table := before[array].([]map[string]any)[index]
-	if old, ok := table[key]; ok && reflect.TypeOf(old) != reflect.TypeOf("") {
+	if _, isString := table[key].(string); table[key] != nil && !isString {
 		return nil, fmt.Errorf("%s[%d].%s is not a string", array, index, key)
 	}
 	table[key] = value
@@ -147,9 +139,8 @@ type section struct {
 
 type pair struct {
 	key   []string
-	value unstable.Range // Length 0 for an array
-	start int            // offset after the key
-	end   int            // offset after the value
+	value unstable.Range
+	end   int // offset after the value
 }
 
 // arrayTables returns a copy of the values, and the sections of the array of tables named array.
@@ -219,11 +210,7 @@ func sections(data []byte) []section {
 			s := &all[len(all)-1]
 			key, start := keyPath(e.Key(), nil)
 			end := int(e.Raw.Offset + e.Raw.Length)
-			value := e.Value().Raw
-			if e.Value().Kind == unstable.Array {
-				value = unstable.Range{}
-			}
-			s.pairs = append(s.pairs, pair{key: key, value: value, start: start, end: end})
+			s.pairs = append(s.pairs, pair{key: key, value: valueRange(data, e, start), end: end})
 			s.end = textedit.LineEnd(data, end)
 			continue
 		}
