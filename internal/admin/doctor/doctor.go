@@ -63,7 +63,6 @@ func Examine(ctx context.Context, o discovery.Options) []Check {
 // examination is the state of one call of Examine.
 type examination struct {
 	options  discovery.Options
-	places   config.Places
 	parsed   *config.Config // nil if there is no valid config
 	confined bool           // whether the ceiling requires all layers of confinement
 	cached   string         // the cache directory; empty if it cannot be used
@@ -96,7 +95,6 @@ func (e *examination) platform() {
 
 func (e *examination) project() {
 	places, err := discovery.FindPlaces(e.options)
-	e.places = places
 	switch {
 	case err != nil:
 		e.fail("project", err.Error(), "name an existing directory")

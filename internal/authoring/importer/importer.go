@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/extism"
@@ -243,22 +244,8 @@ func array(texts []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// quote encodes a TOML string. Its escapes are those of JSON, and others for what JSON does not escape and a reviewer would not see, such
-// as code points that reorder text. TOML does not allow U+007F, which is one of them.
-func quote(s string) string {
-	var out strings.Builder
-	for _, r := range string(rawjson.Quote(s)) {
-		switch {
-		case visible.Rune(r):
-			out.WriteRune(r)
-		case r < 1<<16:
-			fmt.Fprintf(&out, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&out, `\U%08x`, r)
-		}
-	}
-	return out.String()
-}
+// quote encodes a TOML string.
+func quote(s string) string { return tomlfile.Text(strings.ToValidUTF8(s, "\ufffd")) }
 
 // short quotes a string for a message, and truncates it.
 func short(s string) string {

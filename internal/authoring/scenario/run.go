@@ -45,7 +45,6 @@ type Failure struct {
 // run is the state of a scenario while it runs.
 type run struct {
 	scenario *Scenario
-	plugin   Plugin
 	dir      *scratch.Dir
 	session  *scratch.Session
 	places   *places
@@ -134,7 +133,7 @@ func (s *Scenario) open(p Plugin) (r *run, err error) {
 			err = errors.Join(err, d.Close())
 		}
 	}()
-	r = &run{scenario: s, plugin: p, dir: d, places: newPlaces(d, p.Manifest.Name)}
+	r = &run{scenario: s, dir: d, places: newPlaces(d, p.Manifest.Name)}
 	if err := s.writeFiles(r.places); err != nil {
 		return nil, err
 	}
