@@ -158,7 +158,9 @@ func readFrame(stdin io.Reader) ([]byte, error) {
 
 // compileTo rewrites and compiles a module, and writes the files that Load reads to dir.
 func compileTo(module []byte, dir string, workers int) error {
-	result, err := meter.Rewrite(module, meter.Config{MaxModule: MaxModule})
+	config := meter.DefaultConfig()
+	config.MaxModule = MaxModule
+	result, err := meter.Rewrite(module, config)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func plugin() []byte {
 }
 
 func TestSkeletonKeepsAllButBodies(t *testing.T) {
-	result, err := meter.Rewrite(plugin(), meter.Config{})
+	result, err := meter.Rewrite(plugin(), meter.DefaultConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

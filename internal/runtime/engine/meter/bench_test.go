@@ -97,7 +97,7 @@ func compare(b *testing.B, module []byte, run func(*host, api.Module)) {
 func BenchmarkYield(b *testing.B) {
 	h := one(tVoid, nil, code(0x03, 0x40, 0x0c, 0, 0x0b, 0x0b))
 	left := b.N
-	r := run(b, h.Bytes(), meter.Config{}, func(fuel api.MutableGlobal) {
+	r := run(b, h.Bytes(), meter.DefaultConfig(), func(fuel api.MutableGlobal) {
 		if left--; left < 0 {
 			panic(errStop)
 		}

@@ -85,7 +85,7 @@ func TestRewriteRefusesCostlyModules(t *testing.T) {
 			module := c.h.Bytes()
 			limit := (*wasm.LimitError)(nil)
 			taken := testenv.AllocatedBy(func() {
-				if _, err := meter.Rewrite(module, meter.Config{}); !errors.As(err, &limit) || limit.What != c.what {
+				if _, err := meter.Rewrite(module, meter.DefaultConfig()); !errors.As(err, &limit) || limit.What != c.what {
 					t.Errorf("error %v, want a LimitError of %s", err, c.what)
 				}
 			})
@@ -140,7 +140,7 @@ func TestUncheckedWorkOfLeavesIsBounded(t *testing.T) {
 				Elements: [][]byte{code(0, i32(0), 0x0b, 1, 1)},
 			}
 			unchecked, left := int64(0), 50
-			r := run(t, h.Bytes(), meter.Config{}, func(fuel api.MutableGlobal) {
+			r := run(t, h.Bytes(), meter.DefaultConfig(), func(fuel api.MutableGlobal) {
 				if unchecked = max(unchecked, -int64(fuel.Get())); left == 0 {
 					panic(errStop)
 				}

@@ -81,11 +81,11 @@ func TestForwardJumpsSkipTheDispatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			module := c.module.Bytes()
-			m, err := wasm.Decode(module, Config{}.withDefaults().bounds())
+			m, err := wasm.Decode(module, DefaultConfig().Bounds)
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := newRewriter(m, Config{}.withDefaults())
+			w := newRewriter(m, DefaultConfig())
 			if err := w.scan.read(m.Bodies[0], m.FuncType(0)); err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestForwardJumpsSkipTheDispatch(t *testing.T) {
 			if moved != c.moved {
 				t.Errorf("%d branches were changed, want %d", moved, c.moved)
 			}
-			result, err := Rewrite(module, Config{})
+			result, err := Rewrite(module, DefaultConfig())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -127,7 +127,8 @@ func (d *dispatches) loop(level int) {
 
 // differential returns a function that runs a module and its rewritten version, and compares their behaviour.
 func differential(f *testing.F) func(*testing.T, []byte) {
-	small := meter.Config{MaxModule: 1 << 16, MaxFunctions: 1000, MaxLocals: 500, MaxBlockArgs: 50_000, TableMax: 1000, Stack: 1 << 20}
+	small := meter.DefaultConfig()
+	small.MaxModule, small.Functions, small.Locals, small.MaxBlockArgs, small.TableMax, small.Stack = 1<<16, 1000, 500, 50_000, 1000, 1<<20
 	ctx := context.Background()
 	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2).WithMemoryLimitPages(64))
 	f.Cleanup(func() { runtime.Close(ctx) })

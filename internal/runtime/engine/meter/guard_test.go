@@ -27,7 +27,7 @@ func TestHostDescriptorsCannotBeClosed(t *testing.T) {
 		Tables:   [][]byte{{0x70, 0, 1}},
 		Elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)}, // the element segment refers to the imported function
 	}
-	result, err := meter.Rewrite(module.Bytes(), meter.Config{})
+	result, err := meter.Rewrite(module.Bytes(), meter.DefaultConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func (h *host) ask(tb testing.TB, f api.Function, request []byte) string {
 
 func rewrite(tb testing.TB, module []byte) meter.Result {
 	tb.Helper()
-	r, err := meter.Rewrite(module, meter.Config{})
+	r, err := meter.Rewrite(module, meter.DefaultConfig())
 	if err != nil {
 		tb.Fatal(err)
 	}

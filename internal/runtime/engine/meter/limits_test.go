@@ -26,43 +26,44 @@ func TestRewriteEnforcesLimits(t *testing.T) {
 		return h
 	}
 	for name, c := range map[string]struct {
-		h      wasmtest.Module
-		config meter.Config
-		what   string
+		h     wasmtest.Module
+		limit func(*meter.Config)
+		what  string
 	}{
-		"a module":             {functions, meter.Config{MaxModule: 50}, "bytes of a module"},
-		"functions":            {functions, meter.Config{MaxFunctions: 19}, "functions"},
-		"a body":               {one(tVoid, nil, code(repeat(100, 0x01), 0x0b)), meter.Config{MaxBody: 100}, "bytes of a function's body"},
-		"locals":               {one(tVoid, []byte{2, 50, 0x7f, 50, 0x7e}, code(0x0b)), meter.Config{MaxLocals: 99}, "parameters and locals of a function"},
-		"parameters as locals": {one(tRange, []byte{1, 97, 0x7f}, code(0x0b)), meter.Config{MaxLocals: 99}, "parameters and locals of a function"},
-		"four billion locals":  {one(tVoid, []byte{2, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x7f, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x7f}, code(0x0b)), meter.Config{}, "parameters and locals of a function"},
-		"labels":               {one(tVoid, nil, code(i32(0), 0x0e, 50, repeat(51, 0), 0x0b)), meter.Config{MaxLabels: 49}, "labels of a br_table"},
-		"nested blocks":        {one(tVoid, nil, code(repeat(50, 0x02, 0x40), repeat(51, 0x0b))), meter.Config{MaxNesting: 49}, "nested blocks"},
-		"types":                {functions, meter.Config{MaxTypes: 5}, "types"},
-		"parameters":           {functions, meter.Config{MaxArity: 2}, "parameters"},
-		"results":              {functions, meter.Config{MaxArity: 1, MaxTypes: 6}, "parameters"},
-		"imports":              {wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("a", "b", 0), imported("a", "c", 0)}}, meter.Config{MaxImports: 1}, "imports"},
-		"exports":              {wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("a", 0, nil, code(0x0b)), function("b", 0, nil, code(0x0b))}}, meter.Config{MaxExports: 1}, "exports"},
-		"a name":               {wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function(strings.Repeat("a", 50), 0, nil, code(0x0b))}}, meter.Config{MaxName: 49}, "bytes of a name"},
-		"globals":              {many(func(h *wasmtest.Module) { h.Globals = repeatSlices(3, 0x7f, 0, 0x41, 0, 0x0b) }), meter.Config{MaxGlobals: 2}, "globals"},
-		"tables":               {many(func(h *wasmtest.Module) { h.Tables = repeatSlices(3, 0x70, 0, 1) }), meter.Config{MaxTables: 2}, "tables"},
-		"element segments":     {many(func(h *wasmtest.Module) { h.Elements = repeatSlices(3, 1, 0, 0) }), meter.Config{MaxElements: 2}, "element segments"},
-		"data segments":        {many(func(h *wasmtest.Module) { h.Data = repeatSlices(3, 1, 0) }), meter.Config{MaxData: 2}, "data segments"},
-		"variables":            {branches(60), meter.Config{MaxBlockArgs: 3000}, "SSA block arguments of a function"},
-		"their sum":            {branches(60), meter.Config{MaxBlockArgsSum: 3000}, "SSA block arguments of all functions"},
-		"control":              {branches(1), meter.Config{MaxControl: 99}, "control instructions of a function"},
-		"labels as control":    {one(tVoid, nil, code(i32(0), 0x0e, 50, repeat(51, 0), 0x0b)), meter.Config{MaxControl: 50}, "control instructions of a function"},
-		"work":                 {branches(60), meter.Config{MaxWork: 100_000}, "estimated nanoseconds of compiling a function"},
-		"work of all":          {branches(60), meter.Config{MaxWorkSum: 100_000}, "estimated nanoseconds of compiling all functions"},
-		"code":                 {one(tVoid, nil, code(repeat(50, i32(0), 0x28, 0, 0, 0x1a), 0x0b)), meter.Config{MaxCode: 4000}, "bytes of compiled code of a function"},
-		"code of all":          {functions, meter.Config{MaxCodeSum: 2000}, "bytes of compiled code of all functions"},
-		"values of types":      {functions, meter.Config{MaxValues: 8}, "parameters and results of all types"},
-		"names":                {wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("abc", "def", 0)}, Funcs: []wasmtest.Func{function("ghi", 0, nil, code(0x0b))}}, meter.Config{MaxNames: 8}, "bytes of the names of imports and exports"},
-		"elements":             {many(func(h *wasmtest.Module) { h.Elements = repeatSlices(3, 1, 0, 2, 0, 0) }), meter.Config{MaxItems: 5}, "elements of all element segments"},
+		"a module":             {functions, func(c *meter.Config) { c.MaxModule = 50 }, "bytes of a module"},
+		"functions":            {functions, func(c *meter.Config) { c.Functions = 19 }, "functions"},
+		"a body":               {one(tVoid, nil, code(repeat(100, 0x01), 0x0b)), func(c *meter.Config) { c.Body = 100 }, "bytes of a function's body"},
+		"locals":               {one(tVoid, []byte{2, 50, 0x7f, 50, 0x7e}, code(0x0b)), func(c *meter.Config) { c.Locals = 99 }, "parameters and locals of a function"},
+		"parameters as locals": {one(tRange, []byte{1, 97, 0x7f}, code(0x0b)), func(c *meter.Config) { c.Locals = 99 }, "parameters and locals of a function"},
+		"four billion locals":  {one(tVoid, []byte{2, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x7f, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x7f}, code(0x0b)), func(*meter.Config) {}, "parameters and locals of a function"},
+		"labels":               {one(tVoid, nil, code(i32(0), 0x0e, 50, repeat(51, 0), 0x0b)), func(c *meter.Config) { c.MaxLabels = 49 }, "labels of a br_table"},
+		"nested blocks":        {one(tVoid, nil, code(repeat(50, 0x02, 0x40), repeat(51, 0x0b))), func(c *meter.Config) { c.MaxNesting = 49 }, "nested blocks"},
+		"types":                {functions, func(c *meter.Config) { c.Types = 5 }, "types"},
+		"parameters":           {functions, func(c *meter.Config) { c.Arity = 2 }, "parameters"},
+		"results":              {functions, func(c *meter.Config) { c.Arity = 1; c.Types = 6 }, "parameters"},
+		"imports":              {wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("a", "b", 0), imported("a", "c", 0)}}, func(c *meter.Config) { c.Imports = 1 }, "imports"},
+		"exports":              {wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("a", 0, nil, code(0x0b)), function("b", 0, nil, code(0x0b))}}, func(c *meter.Config) { c.Exports = 1 }, "exports"},
+		"a name":               {wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function(strings.Repeat("a", 50), 0, nil, code(0x0b))}}, func(c *meter.Config) { c.Name = 49 }, "bytes of a name"},
+		"globals":              {many(func(h *wasmtest.Module) { h.Globals = repeatSlices(3, 0x7f, 0, 0x41, 0, 0x0b) }), func(c *meter.Config) { c.Globals = 2 }, "globals"},
+		"tables":               {many(func(h *wasmtest.Module) { h.Tables = repeatSlices(3, 0x70, 0, 1) }), func(c *meter.Config) { c.Tables = 2 }, "tables"},
+		"element segments":     {many(func(h *wasmtest.Module) { h.Elements = repeatSlices(3, 1, 0, 0) }), func(c *meter.Config) { c.Elements = 2 }, "element segments"},
+		"data segments":        {many(func(h *wasmtest.Module) { h.Data = repeatSlices(3, 1, 0) }), func(c *meter.Config) { c.Data = 2 }, "data segments"},
+		"variables":            {branches(60), func(c *meter.Config) { c.MaxBlockArgs = 3000 }, "SSA block arguments of a function"},
+		"their sum":            {branches(60), func(c *meter.Config) { c.MaxBlockArgsSum = 3000 }, "SSA block arguments of all functions"},
+		"control":              {branches(1), func(c *meter.Config) { c.MaxControl = 99 }, "control instructions of a function"},
+		"labels as control":    {one(tVoid, nil, code(i32(0), 0x0e, 50, repeat(51, 0), 0x0b)), func(c *meter.Config) { c.MaxControl = 50 }, "control instructions of a function"},
+		"work":                 {branches(60), func(c *meter.Config) { c.MaxWork = 100_000 }, "estimated nanoseconds of compiling a function"},
+		"work of all":          {branches(60), func(c *meter.Config) { c.MaxWorkSum = 100_000 }, "estimated nanoseconds of compiling all functions"},
+		"code":                 {one(tVoid, nil, code(repeat(50, i32(0), 0x28, 0, 0, 0x1a), 0x0b)), func(c *meter.Config) { c.MaxCode = 4000 }, "bytes of compiled code of a function"},
+		"code of all":          {functions, func(c *meter.Config) { c.MaxCodeSum = 2000 }, "bytes of compiled code of all functions"},
+		"values of types":      {functions, func(c *meter.Config) { c.Values = 8 }, "parameters and results of all types"},
+		"names":                {wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("abc", "def", 0)}, Funcs: []wasmtest.Func{function("ghi", 0, nil, code(0x0b))}}, func(c *meter.Config) { c.Names = 8 }, "bytes of the names of imports and exports"},
+		"elements":             {many(func(h *wasmtest.Module) { h.Elements = repeatSlices(3, 1, 0, 2, 0, 0) }), func(c *meter.Config) { c.Items = 5 }, "elements of all element segments"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			limit := (*wasm.LimitError)(nil)
-			if _, err := meter.Rewrite(c.h.Bytes(), c.config); !errors.As(err, &limit) || limit.What != c.what {
+			limit, config := (*wasm.LimitError)(nil), meter.DefaultConfig()
+			c.limit(&config)
+			if _, err := meter.Rewrite(c.h.Bytes(), config); !errors.As(err, &limit) || limit.What != c.what {
 				t.Errorf("error %v, want a LimitError of %s", err, c.what)
 			}
 		})
@@ -76,13 +77,13 @@ func TestReservedNamesAreRefused(t *testing.T) {
 		"import": {Types: someTypes, Imports: []wasmtest.Import{imported(meter.ImportModule, meter.ImportYield, tVoid)}},
 		"export": {Types: someTypes, Funcs: []wasmtest.Func{function(meter.ExportFuel, tVoid, nil, code(0x0b))}},
 	} {
-		if _, err := meter.Rewrite(h.Bytes(), meter.Config{}); err == nil || !strings.Contains(err.Error(), "reserved") {
+		if _, err := meter.Rewrite(h.Bytes(), meter.DefaultConfig()); err == nil || !strings.Contains(err.Error(), "reserved") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// The names of the exports of the ABI are not reserved.
 	h := wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("bulkhead_call", tVoid, nil, code(0x0b))}}
-	if _, err := meter.Rewrite(h.Bytes(), meter.Config{}); err != nil {
+	if _, err := meter.Rewrite(h.Bytes(), meter.DefaultConfig()); err != nil {
 		t.Error(err)
 	}
 }
@@ -139,7 +140,7 @@ func TestRewriteRefusesMalformedModules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			format := (*wasm.FormatError)(nil)
-			if _, err := meter.Rewrite(h.Bytes(), meter.Config{}); !errors.As(err, &format) {
+			if _, err := meter.Rewrite(h.Bytes(), meter.DefaultConfig()); !errors.As(err, &format) {
 				t.Errorf("error %v, want a FormatError", err)
 			}
 		})
@@ -185,7 +186,7 @@ func TestResultReportsState(t *testing.T) {
 		"global.set of funcref": {with(code(0x23, 2, 0x24, 2), nil), meter.Result{UnrestorableGlobals: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, c.h.Bytes(), meter.Config{}, nil)
+			r := run(t, c.h.Bytes(), meter.DefaultConfig(), nil)
 			got := r.result
 			got.Module, c.want.Globals = nil, globals
 			if d := cmp.Diff(c.want, got); d != "" {

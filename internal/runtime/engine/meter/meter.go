@@ -83,11 +83,10 @@ func (r *Result) Restorable() bool {
 // error wraps a *wasm.FormatError. If the module exceeds a limit, the error wraps a *wasm.LimitError. Rewrite also refuses a module that
 // uses a reserved name.
 func Rewrite(module []byte, c Config) (Result, error) {
-	c = c.withDefaults()
 	if len(module) > c.MaxModule {
 		return Result{}, &wasm.LimitError{What: "bytes of a module", Have: uint64(len(module)), Limit: uint64(c.MaxModule)}
 	}
-	m, err := wasm.Decode(module, c.bounds())
+	m, err := wasm.Decode(module, c.Bounds)
 	if err != nil {
 		return Result{}, err
 	}

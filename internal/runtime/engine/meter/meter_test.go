@@ -59,7 +59,7 @@ func TestEndlessCodeIsStopped(t *testing.T) {
 			0x20, 0, i32(1), 0x6b, 0x10, 0, 0x1a, 0x20, 0, i32(1), 0x6b, 0x10, 0, 0x0b))),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, h.Bytes(), meter.Config{}, stopAfter(5))
+			r := run(t, h.Bytes(), meter.DefaultConfig(), stopAfter(5))
 			args := []uint64{60}[:len(r.ExportedFunction("f").Definition().ParamTypes())]
 			_, err := r.call("f", args...)
 			if !errors.Is(err, errStop) || r.yields != 6 {
@@ -72,7 +72,7 @@ func TestEndlessCodeIsStopped(t *testing.T) {
 func TestEndlessStartFunctionIsStopped(t *testing.T) {
 	h := one(tVoid, nil, code(0x03, 0x40, 0x0c, 0, 0x0b, 0x0b))
 	h.Start = []byte{0}
-	if _, err := tryRun(t, h.Bytes(), meter.Config{}, stopAfter(3)); !errors.Is(err, errStop) {
+	if _, err := tryRun(t, h.Bytes(), meter.DefaultConfig(), stopAfter(3)); !errors.Is(err, errStop) {
 		t.Errorf("start: %v", err)
 	}
 }
@@ -83,9 +83,11 @@ func TestDeepRecursionTraps(t *testing.T) {
 		Types: someTypes, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(i32(0), 0x11, tVoid, 0, 0x0b))},
 		Tables: [][]byte{{0x70, 0, 1}}, Elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)},
 	}
+	config := meter.DefaultConfig()
+	config.Stack = 100_000
 	for name, h := range map[string]wasmtest.Module{"direct": direct, "indirect": indirect} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, h.Bytes(), meter.Config{Stack: 100_000}, nil)
+			r := run(t, h.Bytes(), config, nil)
 			_, err := r.call("f")
 			if err == nil || !strings.Contains(err.Error(), "unreachable") || !strings.Contains(err.Error(), "bulkhead:enter") {
 				t.Errorf("call: %v", err)
@@ -105,7 +107,7 @@ func TestReturningFramesAreChecked(t *testing.T) {
 		0x23, 0, i32(1), 0x6a, 0x24, 0, 0x0b, 0x20, 0, 0x0b))}}
 	h.Exports = [][]byte{append(text("done"), 3, 0)}
 	var most, last uint64
-	r := run(t, h.Bytes(), meter.Config{}, func(api.MutableGlobal) {})
+	r := run(t, h.Bytes(), meter.DefaultConfig(), func(api.MutableGlobal) {})
 	r.yield = func(fuel api.MutableGlobal) {
 		done := r.ExportedGlobal("done").Get()
 		most, last = max(most, done-last), done
@@ -129,7 +131,7 @@ func TestStackIsReleasedOnEveryReturnPath(t *testing.T) {
 		leave(i32(5), 0x03, 0x40, two(50), 0x0f, 0x0b),
 		two(60), 0x20, 0, i32(6), 0x46, 0x0d, 0, 0x1a, 0x1a, two(70), 0x0b)
 	h := wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", tI32Pair, nil, body), function("", tVoid, nil, code(0x0b))}}
-	r := run(t, h.Bytes(), meter.Config{}, nil)
+	r := run(t, h.Bytes(), meter.DefaultConfig(), nil)
 	for n := range uint64(8) {
 		want := []uint64{n * 10, 7}
 		if n == 0 || n == 7 {
@@ -181,7 +183,7 @@ func TestCharges(t *testing.T) {
 		{"a refused page costs nothing", one(tVoid, nil, code(i32(-5), 0x40, 0, 0x1a, 0x0b)), nil, 252},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := run(t, c.h.Bytes(), meter.Config{}, nil)
+			r := run(t, c.h.Bytes(), meter.DefaultConfig(), nil)
 			got := r.cost("f", c.args...)
 			if got != c.want {
 				t.Errorf("cost %d, want %d", got, c.want)
@@ -211,7 +213,7 @@ func TestBulkHelpersMatchInstructions(t *testing.T) {
 	starts := []uint64{0, 1, chunk, size - 2*chunk, size - 1, size, size + 1, 0xffffffff}
 	for name, h := range map[string]wasmtest.Module{"copy": copying, "fill": filling, "init, long": initing(segment), "init, short": initing(segment[:5000]), "init, dropped": dropped} {
 		t.Run(name, func(t *testing.T) {
-			plain, metered := runOriginal(t, h.Bytes()), run(t, h.Bytes(), meter.Config{}, nil)
+			plain, metered := runOriginal(t, h.Bytes()), run(t, h.Bytes(), meter.DefaultConfig(), nil)
 			for _, length := range lengths {
 				for _, to := range starts {
 					for _, from := range append(starts, to+1, to-1, to+chunk+3, to-chunk-3) {
@@ -273,7 +275,7 @@ func TestFunctionReferencesAreRenumbered(t *testing.T) {
 		code(6, 1, i32(7), 0x0b, 0x70, 1, 0xd2, 3, 0x0b),
 		code(7, 0x70, 1, 0xd2, 4, 0x0b),
 	}
-	r := run(t, h.Bytes(), meter.Config{}, nil)
+	r := run(t, h.Bytes(), meter.DefaultConfig(), nil)
 	r.must("init")
 	got := map[string][]uint64{}
 	for _, c := range []struct {
@@ -305,7 +307,7 @@ func TestStackTracesKeepFunctionNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := h
 			h.Custom = c.custom
-			r := run(t, h.Bytes(), meter.Config{}, nil)
+			r := run(t, h.Bytes(), meter.DefaultConfig(), nil)
 			if _, err := r.call("f"); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("no %s in: %v", c.want, err)
 			}
@@ -323,6 +325,8 @@ func TestTableSizeIsLimited(t *testing.T) {
 		return h
 	}
 	const refused = 0xffffffff
+	config := meter.DefaultConfig()
+	config.TableMax = 100
 	for name, c := range map[string]struct {
 		limits []byte
 		by     uint64
@@ -336,14 +340,14 @@ func TestTableSizeIsLimited(t *testing.T) {
 		"the whole range at once, refused": {[]byte{0, 0}, 0xffffffff, refused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, grow(c.limits...).Bytes(), meter.Config{TableMax: 100}, nil)
+			r := run(t, grow(c.limits...).Bytes(), config, nil)
 			if got := r.must("f", c.by)[0]; uint32(got) != uint32(c.want) {
 				t.Errorf("table.grow %d: %d, want %d", c.by, int32(got), int32(c.want))
 			}
 		})
 	}
 	limit := (*wasm.LimitError)(nil)
-	if _, err := meter.Rewrite(grow(0, 101).Bytes(), meter.Config{TableMax: 100}); !errors.As(err, &limit) || limit.Have != 101 {
+	if _, err := meter.Rewrite(grow(0, 101).Bytes(), config); !errors.As(err, &limit) || limit.Have != 101 {
 		t.Errorf("a table whose initial size exceeds the limit: %v", err)
 	}
 }

@@ -145,8 +145,8 @@ func TestEveryPathIsCharged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{}.withDefaults()
-	m, err := wasm.Decode(module, c.bounds())
+	c := DefaultConfig()
+	m, err := wasm.Decode(module, c.Bounds)
 	if err != nil {
 		t.Fatal(err)
 	}

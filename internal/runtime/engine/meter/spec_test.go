@@ -186,7 +186,7 @@ func (s *spec) versions(t *testing.T, c specCommand) [][]byte {
 		return nil
 	}
 	compiled.Close(context.Background())
-	r, err := meter.Rewrite(original, meter.Config{})
+	r, err := meter.Rewrite(original, meter.DefaultConfig())
 	if c.Filename == "binary-leb128.81.wasm" {
 		// The module has an overlong opcode, which the specification allows and Rewrite refuses.
 		if err == nil || !strings.Contains(err.Error(), "overlong encoding of 2 bytes") {
@@ -238,7 +238,7 @@ func (s *spec) refuse(t *testing.T, c specCommand) {
 		return // the module is valid in later versions of the specification
 	}
 	s.Refused++
-	r, err := meter.Rewrite(original, meter.Config{})
+	r, err := meter.Rewrite(original, meter.DefaultConfig())
 	if err != nil {
 		return
 	}

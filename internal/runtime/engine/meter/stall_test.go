@@ -67,7 +67,7 @@ func longestStall(b *testing.B, module []byte) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var longest, spent, last time.Duration
-	r := run(b, module, meter.Config{}, func(fuel api.MutableGlobal) {
+	r := run(b, module, meter.DefaultConfig(), func(fuel api.MutableGlobal) {
 		stalled := processorTime(b) - last
 		longest, spent = max(longest, stalled), spent+stalled
 		if spent > 300*time.Millisecond {

@@ -9,11 +9,11 @@ import (
 )
 
 func TestVersionChangesWithOutput(t *testing.T) {
-	const version, digest = 4, "8daf5c8bec191a0614a4a64a354541bd5639fce586c0262738494e99668d2dd2"
+	const version, digest = 4, "66daed59744c572ab1f59311473982fa8e6e163e6fbea25f80fc2ef8ec4e0ea2"
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%v\n", Config{}.withDefaults())
+	fmt.Fprintf(sum, "%v\n", DefaultConfig())
 	for _, module := range [][]byte{wasmtest.Answering("{}"), wasmtest.Operating("{}", "{}"), wasmtest.Crashing(), dispatching(usualStart, 0, jumpTo(2, 0)).Bytes()} {
-		result, err := Rewrite(module, Config{})
+		result, err := Rewrite(module, DefaultConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
