@@ -61,12 +61,11 @@ func encodeSchema(derive func(reflect.Type) (*typeschema.Schema, error), t refle
 // describe handles bulkhead/describe. A host that loads the module sends no params, and gets no schemas: deriving them takes longer than
 // the rest of the start.
 func (p *Plugin) describe(params []byte) ([]byte, error) {
-	if len(params) == 0 {
-		return encodeResult(p.Describe())
-	}
 	var asked abi.DescribeParams
-	if err := decodeParams(params, &asked); err != nil {
-		return nil, err
+	if len(params) > 0 {
+		if err := decodeParams(params, &asked); err != nil {
+			return nil, err
+		}
 	}
 	if !asked.Schemas {
 		return encodeResult(p.Describe())

@@ -13,6 +13,7 @@
 package atomicfile
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -49,34 +50,23 @@ func (o Options) fsys() filesystem.FS {
 }
 
 func (o Options) pattern() (prefix, suffix string) {
-	if o.Pattern == "" {
-		o.Pattern = DefaultPattern
-	}
-	prefix, suffix, found := strings.Cut(o.Pattern, "*")
-	if !found || prefix == "" || strings.ContainsAny(o.Pattern, `/\`) {
-		panic(fmt.Sprintf("atomicfile: the pattern %q is not a file name with a prefix and an asterisk", o.Pattern))
+	pattern := cmp.Or(o.Pattern, DefaultPattern)
+	prefix, suffix, found := strings.Cut(pattern, "*")
+	if !found || prefix == "" || strings.ContainsAny(pattern, `/\`) {
+		panic(fmt.Sprintf("atomicfile: the pattern %q is not a file name with a prefix and an asterisk", pattern))
 	}
 	return prefix, suffix
 }
 
-func (o Options) mode() fs.FileMode {
-	if o.Mode == 0 {
-		return defaultMode
-	}
-	return o.Mode
-}
+func (o Options) mode() fs.FileMode { return cmp.Or(o.Mode, defaultMode) }
 
 // temp returns the path of a new temporary file for path. The digits in its name come from the system: in a module whose memory is restored
 // after each call, math/rand repeats its numbers.
 func (o Options) temp(path string) string {
 	var digits [8]byte
 	_, _ = rand.Read(digits[:]) // crypto/rand does not fail
-	dir := o.TempDir
-	if dir == "" {
-		dir = filepath.Dir(path)
-	}
 	prefix, suffix := o.pattern()
-	return filepath.Join(dir, prefix+hex.EncodeToString(digits[:])+suffix)
+	return filepath.Join(cmp.Or(o.TempDir, filepath.Dir(path)), prefix+hex.EncodeToString(digits[:])+suffix)
 }
 
 // Replace makes data the content of the file at path. The file need not exist. A symbolic link at path is replaced, not followed.

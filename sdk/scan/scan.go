@@ -20,6 +20,7 @@
 package scan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -115,15 +116,9 @@ func (o *Options) check() error {
 	if o.Data == abi.ScanDataDerived {
 		largest = abi.MaxScanInput
 	}
-	if o.Depth == 0 {
-		o.Depth = 1
-	}
-	if o.MaxFile == 0 {
-		o.MaxFile = largest
-	}
-	if o.Data == "" {
-		o.Data = abi.ScanDataContent
-	}
+	o.Depth = cmp.Or(o.Depth, 1)
+	o.MaxFile = cmp.Or(o.MaxFile, largest)
+	o.Data = cmp.Or(o.Data, abi.ScanDataContent)
 	switch {
 	case o.Depth < 0 || o.Depth > abi.MaxScanDepth:
 		return fmt.Errorf("scan: Depth is %d; it must be from 1 to %d", o.Depth, abi.MaxScanDepth)

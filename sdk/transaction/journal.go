@@ -1,6 +1,7 @@
 package transaction
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -68,16 +69,10 @@ func (l Log) format() Format {
 	if l.Format != nil {
 		f = *l.Format
 	}
-	for _, name := range []struct {
-		field  *string
-		preset string
-	}{
-		{&f.Staging, "staging.json"}, {&f.Switching, "switching.json"}, {&f.Committed, "committed.json"}, {&f.Temporary, "journal*.tmp"},
-	} {
-		if *name.field == "" {
-			*name.field = name.preset
-		}
-	}
+	f.Staging = cmp.Or(f.Staging, "staging.json")
+	f.Switching = cmp.Or(f.Switching, "switching.json")
+	f.Committed = cmp.Or(f.Committed, "committed.json")
+	f.Temporary = cmp.Or(f.Temporary, "journal*.tmp")
 	if f.Encode == nil {
 		f.Encode = func(j *Journal) ([]byte, error) { return json.Marshal(j) }
 	}
@@ -102,12 +97,7 @@ func (l Log) names(j *Journal, i int) (old, new string) {
 	return base + ".old", base + ".new"
 }
 
-func (l Log) prefix() string {
-	if l.Prefix == "" {
-		return DefaultPrefix
-	}
-	return l.Prefix
-}
+func (l Log) prefix() string { return cmp.Or(l.Prefix, DefaultPrefix) }
 
 // IsTemporary reports whether name, a file name without its directory, is that of a temporary file. Transactions have such files beside
 // their destinations, while in progress and after an interruption. IsTemporary does not recognize the names that Format.Names returns.

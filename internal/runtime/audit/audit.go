@@ -8,6 +8,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -59,18 +60,10 @@ type Config struct {
 
 // withDefaults validates c and sets its defaults.
 func (c Config) withDefaults() (Config, error) {
-	if c.MaxSize == 0 {
-		c.MaxSize = defaultMaxSize
-	}
-	if c.Keep == 0 {
-		c.Keep = defaultKeep
-	}
-	if c.Arguments == "" {
-		c.Arguments = ArgumentsHash
-	}
-	if c.OnFailure == "" {
-		c.OnFailure = FailOpen
-	}
+	c.MaxSize = cmp.Or(c.MaxSize, defaultMaxSize)
+	c.Keep = cmp.Or(c.Keep, defaultKeep)
+	c.Arguments = cmp.Or(c.Arguments, ArgumentsHash)
+	c.OnFailure = cmp.Or(c.OnFailure, FailOpen)
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -56,10 +57,7 @@ type kind interface {
 
 // kindOf returns the implementation of a kind.
 func kindOf(k Kind) (kind, error) {
-	if k == "" {
-		k = ABI1
-	}
-	if found, ok := kinds[k]; ok {
+	if found, ok := kinds[cmp.Or(k, ABI1)]; ok {
 		return found, nil
 	}
 	return nil, fmt.Errorf("the kind %q is unknown", visible.Bounded(string(k), 60))

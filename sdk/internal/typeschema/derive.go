@@ -1,11 +1,13 @@
 package typeschema
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,16 +85,14 @@ func (d *deriver) schema(t reflect.Type, at *reflect.StructField) (*Schema, erro
 	if t.Name() == "" {
 		return d.composite(t, at)
 	}
-	for _, outer := range d.open {
-		if outer == t {
-			return &Schema{Ref: d.reference(t)}, nil
-		}
+	if slices.Contains(d.open, t) {
+		return &Schema{Ref: d.reference(t)}, nil
 	}
 	d.open = append(d.open, t)
 	s, err := d.composite(t, at)
 	d.open = d.open[:len(d.open)-1]
 	if name := d.recursive[t]; err == nil && name != "" && t != d.root {
-		if !d.defs.has(name) {
+		if !slices.ContainsFunc(d.defs, func(p Property) bool { return p.Name == name }) {
 			d.defs = append(d.defs, Property{name, s})
 		}
 		return &Schema{Ref: "#/$defs/" + name}, nil
@@ -137,15 +137,6 @@ func (d *deriver) reference(t reflect.Type) string {
 func (d *deriver) isTaken(name string) bool {
 	for _, used := range d.recursive {
 		if used == name {
-			return true
-		}
-	}
-	return false
-}
-
-func (ps Properties) has(name string) bool {
-	for _, p := range ps {
-		if p.Name == name {
 			return true
 		}
 	}
@@ -221,7 +212,8 @@ func (d *deriver) list(t reflect.Type, at *reflect.StructField) (*Schema, error)
 	return s, nil
 }
 
-// encodesItself reports whether encoding/json uses methods of the elements of a slice of bytes, so that the slice is an array.
+// encodesItself reports whether encoding/json uses a method of t, or of a pointer to it. The elements of a slice of bytes can have one, so that
+// the slice is an array.
 func (d *deriver) encodesItself(t reflect.Type) bool {
 	return d.converts(t, reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[json.Marshaler]()) ||
 		d.converts(t, reflect.TypeFor[encoding.TextUnmarshaler](), reflect.TypeFor[encoding.TextMarshaler]())
@@ -275,11 +267,7 @@ func (d *deriver) object(t reflect.Type) (*Schema, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t, err)
 		}
-		name := t.Name()
-		if name == "" {
-			name = "struct"
-		}
-		property.Comment = fmt.Sprintf("%s.%s %s", name, f.field.Name, f.field.Type)
+		property.Comment = fmt.Sprintf("%s.%s %s", cmp.Or(t.Name(), "struct"), f.field.Name, f.field.Type)
 		s.Properties = append(s.Properties, Property{f.name, property})
 		if required {
 			s.Required = append(s.Required, f.name)

@@ -1,8 +1,6 @@
 package typeschema
 
 import (
-	"encoding"
-	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,7 +25,7 @@ type target struct {
 const maxFill = 1000
 
 func (f filler) fill(v reflect.Value, depth int) {
-	if depth > maxFill || encodesItself(v.Type()) {
+	if depth > maxFill || new(deriver).encodesItself(v.Type()) {
 		return
 	}
 	switch v.Kind() {
@@ -98,9 +96,4 @@ func hasParts(k reflect.Kind) bool {
 		return true
 	}
 	return false
-}
-
-func encodesItself(t reflect.Type) bool {
-	return t.Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) ||
-		t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]())
 }
