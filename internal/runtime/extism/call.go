@@ -24,7 +24,6 @@ type Translation struct {
 
 	plugin Plugin
 	method string
-	list   string
 	dialog dialog
 }
 
@@ -37,7 +36,7 @@ func Translate(p Plugin, r call.Request) *Translation {
 	e, ok := p.Version.entry(r.Method)
 	switch {
 	case ok && p.Exports(e.export):
-		c.Export, c.list = e.export, e.list
+		c.Export = e.export
 		c.Input = p.input(r)
 	case ok && e.list != "" || p.Version == V1 && isList(r.Method):
 		e, _ := V2.entry(r.Method)

@@ -56,7 +56,6 @@ type Import struct {
 	Kind         Kind
 	Type         uint32 // index of the type, if the import is a function
 	Global       GlobalType
-	Table        Table
 	Entry        []byte // encoded form of the import
 }
 

@@ -7,7 +7,6 @@ type Opcode uint16
 // Opcodes that the rewriter handles or emits.
 const (
 	OpUnreachable   Opcode = 0x00
-	OpNop           Opcode = 0x01
 	OpBlock         Opcode = 0x02
 	OpLoop          Opcode = 0x03
 	OpIf            Opcode = 0x04
@@ -19,7 +18,6 @@ const (
 	OpReturn        Opcode = 0x0f
 	OpCall          Opcode = 0x10
 	OpCallIndirect  Opcode = 0x11
-	OpDrop          Opcode = 0x1a
 	OpSelect        Opcode = 0x1b
 	OpLocalGet      Opcode = 0x20
 	OpLocalSet      Opcode = 0x21
@@ -79,7 +77,6 @@ const (
 	OpElemDrop   = 13<<8 | Opcode(prefixMisc)
 	OpTableCopy  = 14<<8 | Opcode(prefixMisc)
 	OpTableGrow  = 15<<8 | Opcode(prefixMisc)
-	OpTableSize  = 16<<8 | Opcode(prefixMisc)
 	OpTableFill  = 17<<8 | Opcode(prefixMisc)
 )
 

@@ -44,7 +44,7 @@ func (m *Module) imports(r *Reader) {
 			m.Functions = append(m.Functions, i.Type)
 			m.Imported.Funcs++
 		case KindTable:
-			i.Table = m.tableType(r)
+			m.tableType(r)
 			m.Imported.Tables++
 		case KindMemory:
 			m.limits(r)
