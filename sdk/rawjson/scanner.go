@@ -57,6 +57,12 @@ func Valid(text []byte) bool {
 	return s.End()
 }
 
+// Kind returns the kind of the next value, as the function Kind does, without consuming that value.
+func (s *Scanner) Kind() byte {
+	s.next()
+	return Kind(s.text[s.pos:])
+}
+
 // Value returns the next value; nil if that value is not valid.
 func (s *Scanner) Value() []byte { return s.Object(nil) }
 

@@ -11,10 +11,13 @@ import (
 
 // checkNumber refuses a number that would be too expensive to compare.
 func checkNumber(n json.Number) error {
-	_, exponent, _ := strings.Cut(strings.ToLower(string(n)), "e")
-	e, err := strconv.Atoi(exponent)
-	if len(n) > maxNumber || exponent != "" && (err != nil || e > maxNumber || e < -maxNumber) {
-		return refusal(fmt.Sprintf("contains the number %s, which is out of range", visible.Truncate(string(n), 40)))
+	ok := len(n) <= maxNumber
+	if _, exponent, found := strings.Cut(strings.ToLower(string(n)), "e"); found {
+		e, err := strconv.Atoi(exponent)
+		ok = ok && err == nil && e <= maxNumber && e >= -maxNumber
+	}
+	if !ok {
+		return fmt.Errorf("contains the number %s, which is out of range", visible.Truncate(string(n), 40))
 	}
 	return nil
 }
