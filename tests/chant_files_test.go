@@ -4,7 +4,10 @@ package tests
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -345,12 +348,44 @@ func TestUnwritableDirectoryFailsWrites(t *testing.T) {
 	}
 }
 
+const nobody = 65534
+
+// cacheOfNobody returns an XDG_CACHE_HOME of the user nobody with the compiled code of chant. The host uses no code of other users.
+func cacheOfNobody(t *testing.T) string {
+	t.Helper()
+	out, err := programCommand(t, "cache", "--plugins", built.plugins(t), "--no-config", "--json").Output()
+	var list struct {
+		Items []struct{ Kind, Plugin, Path string }
+	}
+	if err := errors.Join(err, json.Unmarshal(out, &list)); err != nil {
+		t.Fatal(err)
+	}
+	cache, copied := newDir(t, nil), 0
+	for _, item := range list.Items {
+		if item.Kind == "code" && item.Plugin == "chant" {
+			if err := os.CopyFS(filepath.Join(cache, "bulkhead", filepath.Base(item.Path)), os.DirFS(item.Path)); err != nil {
+				t.Fatal(err)
+			}
+			copied++
+		}
+	}
+	if copied != 1 {
+		t.Fatalf("the cache has %d entries of chant: %s", copied, out)
+	}
+	err = filepath.WalkDir(cache, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chown(path, nobody, nobody))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cache
+}
+
 // runAsNobody makes cmd run as the user nobody, with writable directories and access to the program.
 func runAsNobody(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	const nobody = 65534
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+newDir(t, nil))
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+cacheOfNobody(t))
 	open := []string{filepath.Dir(filepath.Dir(built.program(t))), filepath.Dir(cmd.Dir)}
 	for _, variable := range cmd.Env {
 		if _, value, _ := strings.Cut(variable, "="); strings.HasPrefix(value, filepath.Dir(cmd.Dir)+"/") {
