@@ -1,7 +1,9 @@
 package dirtypages
 
 import (
+	"runtime"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -76,4 +78,52 @@ func TestWritten(t *testing.T) {
 	expect("after writes to every other page", every)
 	clear(mapping)
 	expect("after writing everything", all)
+}
+
+// TestWriteFaultsOncePerPage counts page faults of stores that cross a page boundary. The kernel resolves each fault by itself, and the page
+// stays writable, so such a store makes progress, and the time that write protection costs a call is bounded by its pages.
+func TestWriteFaultsOncePerPage(t *testing.T) {
+	tracker, err := Open()
+	if err != nil {
+		t.Skip(err)
+	}
+	defer tracker.Close()
+	const pages = 4096
+	space, err := unix.Mmap(-1, 0, pages*PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(space) //nolint:errcheck // the mapping is local to this function
+	m, err := tracker.Track(space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	store := func() int64 { // returns the faults of stores across all boundaries
+		before := minorFaults(t)
+		for at := PageSize - 4; at+8 <= len(space); at += PageSize {
+			*(*uint64)(unsafe.Pointer(&space[at]))++
+		}
+		return minorFaults(t) - before
+	}
+	store()
+	for range 3 {
+		if err := m.Protect(len(space)); err != nil {
+			t.Fatal(err)
+		}
+		first, second := store(), store()
+		if first < pages/2 || first > pages+pages/4 || second > pages/4 {
+			t.Errorf("stores across %d pages had %d faults after protecting, and %d when repeated", pages, first, second)
+		}
+	}
+}
+
+func minorFaults(t *testing.T) int64 {
+	t.Helper()
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return int64(usage.Minflt)
 }

@@ -12,6 +12,11 @@ import (
 
 // mountDir returns a file system that mounts a directory at its own path.
 func mountDir(t *testing.T, dir string) func(Caller) experimentalsys.FS {
+	return mountLimited(t, dir, 0)
+}
+
+// mountLimited is mountDir with a limit of open files; 0: the default.
+func mountLimited(t *testing.T, dir string, maxOpen int) func(Caller) experimentalsys.FS {
 	t.Helper()
 	handle, err := os.Open(dir)
 	if err != nil {
@@ -22,7 +27,7 @@ func mountDir(t *testing.T, dir string) func(Caller) experimentalsys.FS {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(Caller) experimentalsys.FS { return vfs.New(vfs.Config{Mounts: mounts}) }
+	return func(Caller) experimentalsys.FS { return vfs.New(vfs.Config{Mounts: mounts, MaxOpen: maxOpen}) }
 }
 
 func TestInstanceWithOpenFileIsDiscarded(t *testing.T) {

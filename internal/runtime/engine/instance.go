@@ -35,17 +35,13 @@ type instance struct {
 	kernel    kernelMemory            // of a module of the kind Extism
 	spent     bool                    // the instance must not run another call
 
-	initialHandles int   // open handles before the first call
-	startFuel      int64 // fuel used by the module's start function
-	initFuel       int64 // fuel used by _initialize; 0 if the instance was restored from a snapshot instead
+	startFuel int64 // fuel used by the module's start function
+	initFuel  int64 // fuel used by _initialize; 0 if the instance was restored from a snapshot instead
 }
 
-// handleCounter is implemented by file systems that track their handles: the number of open files and directories, and
-// whether the state of the preopened descriptor of "/" has changed.
-type handleCounter interface {
-	Handles() int
-	Altered() bool
-}
+// handleCounter is implemented by file systems whose state a call can change. Reset removes that state, and reports whether none
+// remains: open files and directories, with their positions, and the position of the preopened descriptor of "/".
+type handleCounter interface{ Reset() bool }
 
 // instantiate creates an instance, which must be initialized or restored before its first call.
 func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) {
@@ -84,9 +80,6 @@ func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) 
 	inst.startFuel = started.fuelUsed()
 	for _, g := range m.program.Globals {
 		inst.globals = append(inst.globals, mod.ExportedGlobal(g.Export))
-	}
-	if inst.files != nil {
-		inst.initialHandles = inst.files.Handles()
 	}
 	return inst, nil
 }
@@ -219,10 +212,9 @@ func (c *execution) held(body []byte) Held {
 	}
 }
 
-// hasInitialHandles reports whether the instance has exactly the handles that it had before its first call.
-func (i *instance) hasInitialHandles() bool {
-	return i.files == nil || i.files.Handles() == i.initialHandles && !i.files.Altered()
-}
+// resetFiles removes the state of the file system, and reports whether none remains. A file that is open has a position that calls change,
+// so a module whose start function leaves one open cannot be restored.
+func (i *instance) resetFiles() bool { return i.files == nil || i.files.Reset() }
 
 func (i *instance) close() {
 	i.kernel.close()

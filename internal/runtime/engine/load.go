@@ -73,7 +73,7 @@ func (m *Module) takeSnapshot(ctx context.Context) {
 	inst, failure := m.newInstance(ctx)
 	if failure == nil {
 		failure = m.kind.warm(ctx, inst)
-		if failure == nil && inst.hasInitialHandles() {
+		if failure == nil && inst.resetFiles() {
 			m.snapshot = inst.capture()
 			m.pool.add(inst)
 			return

@@ -151,7 +151,7 @@ func (m *Module) release(inst *instance, busy func()) {
 		if m.spec.Reused {
 			return true
 		}
-		if m.snapshot != nil && inst.hasInitialHandles() && inst.restore(m.snapshot, busy) {
+		if m.snapshot != nil && inst.resetFiles() && inst.restore(m.snapshot, busy) {
 			return true
 		}
 		busy() // closing an instance returns its memory to the system

@@ -107,9 +107,15 @@ func New(c Config) *FS {
 // Handles returns the number of files and directories that the module has open, without the preopened descriptor of "/".
 func (f *FS) Handles() int { return int(f.open.Load() - f.preopens.Load()) }
 
-// Altered reports whether the module has listed the preopened descriptor of "/". wazero stores the position of the listing, which
-// a later call on the same instance could observe.
-func (f *FS) Altered() bool { return f.altered.Load() }
+// Reset prepares the tree for a call that must not observe earlier ones, and reports whether that is possible: whether nothing is open, and
+// the preopened descriptor of "/" was not listed. wazero stores the position of that listing.
+func (f *FS) Reset() bool {
+	if f.Handles() != 0 || f.altered.Load() {
+		return false
+	}
+	f.listed.reset()
+	return true
+}
 
 // Stat implements sys.FS.
 func (f *FS) Stat(name string) (wsys.Stat_t, sys.Errno) {

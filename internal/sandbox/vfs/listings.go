@@ -94,6 +94,13 @@ func (l *listings) keep(p *portion, charge func(entries int)) error {
 	return nil
 }
 
+// reset removes all portions. No directory may be open.
+func (l *listings) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.portions, l.size, l.since = nil, 0, 0
+}
+
 // drop removes portions that are no longer reachable.
 func (l *listings) drop() {
 	l.portions = slices.DeleteFunc(l.portions, func(k keptPortion) bool {

@@ -90,6 +90,7 @@ func init() {
 	})
 	sdk.HandleTool(p, "parallel", parallel)
 	sdk.HandleTool(p, "read_root", readRoot)
+	sdk.HandleTool(p, "probe", probe)
 	sdk.Serve(p)
 }
 
