@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"crypto/rsa"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/httpserver"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // HTTPOptions configure Host.ServeHTTP. A field that is set takes precedence over the corresponding key of [http] in the config.
@@ -48,11 +50,11 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 		return err
 	}
 	if settings.TokenFile != "" && isOpenToAll(settings.TokenFile) {
-		h.options.Log.Warn("all users of this machine can access the file of the bearer token: run chmod o-rwx FILE, and make a new token", "file", settings.TokenFile)
+		h.options.Log.Warn("all users of this machine can read the file of the bearer token: run chmod o-rwx FILE, and make a new token", "file", settings.TokenFile)
 	}
 	var encryption *tls.Config
 	if settings.CertFile != "" {
-		certificate, err := tls.LoadX509KeyPair(settings.CertFile, settings.KeyFile)
+		certificate, err := readCertificate(settings.CertFile, settings.KeyFile)
 		if err != nil {
 			return usage.Errorf("TLS: %w", err)
 		}
@@ -123,10 +125,35 @@ func readToken(system System, s config.HTTPServer) (string, error) {
 	return token, nil
 }
 
-// isOpenToAll reports whether users other than the owner and the group of a file can access it. Windows has no such mode.
+const (
+	maxPEM     = 1 << 20 // bytes of a file of certificates or of a key
+	minRSABits = 2048    // NIST SP 800-131A disallows shorter keys since 2014
+)
+
+// readCertificate reads the certificates and the private key of the server.
+func readCertificate(certFile, keyFile string) (tls.Certificate, error) {
+	certs, err := filesystem.ReadFile(filesystem.OS{}, certFile, maxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := discovery.SecretFile(keyFile, maxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	pair, err := tls.X509KeyPair(certs, key)
+	if err != nil {
+		return pair, fmt.Errorf("%s and %s: %w", certFile, keyFile, err)
+	}
+	if public, ok := pair.Leaf.PublicKey.(*rsa.PublicKey); ok && public.N.BitLen() < minRSABits {
+		return pair, fmt.Errorf("%s has an RSA key of %d bits, and fewer than %d are not safe: make a new key and certificate, with ECDSA P-256 or RSA of %d bits", keyFile, public.N.BitLen(), minRSABits, minRSABits)
+	}
+	return pair, nil
+}
+
+// isOpenToAll reports whether users other than the owner and the group of a file can read it. Windows has no such mode.
 func isOpenToAll(file string) bool {
 	info, err := os.Stat(file)
-	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o006 != 0
+	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o004 != 0
 }
 
 // transport describes the connection between clients and the host.

@@ -2,13 +2,16 @@ package host_test
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -93,7 +96,7 @@ func TestServeHTTPWarnsOfTokenThatAllCanRead(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such mode")
 	}
-	for mode, want := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o602: true} {
+	for mode, want := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o604: true} {
 		w := hosttest.New(t, answering("a", "A"), hosttest.Files{"work/token": token})
 		file := filepath.Join(w.Dir, "work", "token")
 		if err := os.Chmod(file, mode); err != nil {
@@ -173,16 +176,22 @@ func writeCertificate(t *testing.T, cert, key string) *x509.CertPool {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return writeCertificateOf(t, private, cert, key)
+}
+
+// writeCertificateOf is writeCertificate for the private key.
+func writeCertificateOf(t *testing.T, private crypto.Signer, cert, key string) *x509.CertPool {
+	t.Helper()
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"example.com"}, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoded, err := x509.MarshalECPrivateKey(private)
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "EC PRIVATE KEY", Bytes: encoded}} {
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: encoded}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -190,6 +199,24 @@ func writeCertificate(t *testing.T, cert, key string) *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	return pool
+}
+
+func TestShortRSAKeyIsRefused(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"))
+	o := host.HTTPOptions{Address: "127.0.0.1:0", CertFile: filepath.Join(w.Dir, "cert"), KeyFile: filepath.Join(w.Dir, "key")}
+	for _, bits := range []int{1024, 2047, 2048} {
+		private, err := rsa.GenerateKey(rand.Reader, bits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeCertificateOf(t, private, o.CertFile, o.KeyFile)
+		if bits == 2048 {
+			_, end := serveHTTP(t, w.Open(t, w.Options()), o)
+			_ = end()
+			continue
+		}
+		hosttest.WantUsage(t, w.Open(t, w.Options()).ServeHTTP(t.Context(), o), "TLS", o.KeyFile, fmt.Sprintf("RSA key of %d bits", bits), "ECDSA P-256")
+	}
 }
 
 func TestChangedHTTPIsRejected(t *testing.T) {

@@ -1,10 +1,11 @@
 package sandbox
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // maxZone bounds zone data, in bytes; real zones have at most 4 KiB.
@@ -40,11 +41,7 @@ func LocalZone(tz string, set bool) []byte {
 
 // readZone returns nil if the file is absent or not a valid zone.
 func readZone(file string) []byte {
-	info, err := os.Stat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxZone {
-		return nil
-	}
-	data, err := os.ReadFile(file)
+	data, err := filesystem.ReadFile(filesystem.OS{}, file, maxZone)
 	if err != nil {
 		return nil
 	}

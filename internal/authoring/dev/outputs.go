@@ -1,11 +1,8 @@
 package dev
 
 import (
-	"crypto/sha256"
-	"io"
-	"os"
-
-	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // maxStreak is the number of builds in a row during which a file may change before it counts as an output.
@@ -52,15 +49,9 @@ func (o *outputs) add(changed []string, digest func(path string) string) (again 
 
 // digestFile returns a digest of the content of a file; empty if the file cannot be read or is too large.
 func digestFile(path string) string {
-	f, err := os.OpenFile(path, os.O_RDONLY|platform.NonBlock, 0)
+	data, err := filesystem.ReadFile(filesystem.OS{}, path, maxDigested)
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	hash := sha256.New()
-	n, err := io.Copy(hash, io.LimitReader(f, maxDigested+1))
-	if err != nil || n > maxDigested {
-		return ""
-	}
-	return string(hash.Sum(nil))
+	return userfile.Digest(data)
 }

@@ -1,15 +1,12 @@
 package ownedpath
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // stateFormat is the version of the layout of the state directory. Version 1 writes no marker file. A version that changes the
@@ -39,17 +36,9 @@ func CheckState(dir string) error {
 		return err
 	}
 	path := filepath.Join(dir, stateMarker)
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil
-	}
+	data, err := filesystem.ReadFile(filesystem.OS{}, path, 64)
 	if err != nil {
-		return err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, 64))
-	if err != nil {
-		return err
+		return filesystem.IgnoreAbsent(err)
 	}
 	text := strings.TrimSpace(string(data))
 	if format, err := strconv.Atoi(text); err != nil || format > stateFormat {

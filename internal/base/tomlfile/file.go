@@ -3,12 +3,10 @@ package tomlfile
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"unicode/utf8"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Limits of a file, far above what a person writes. They bound the time to read a malicious file: one of the two parsers
@@ -27,24 +25,14 @@ const (
 
 // ReadFile reads a regular file of at most MaxSize bytes. It refuses other types of files and does not block on a FIFO.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|platform.NonBlock, 0)
-	if err != nil {
-		return nil, usage.Cause(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, usage.Cause(err)
-	}
-	if !info.Mode().IsRegular() {
+	data, err := filesystem.ReadFile(filesystem.OS{}, path, MaxSize)
+	switch {
+	case errors.Is(err, filesystem.ErrNotRegular):
 		return nil, errors.New("is not a regular file")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
-	if err != nil {
-		return nil, usage.Cause(err)
-	}
-	if len(data) > MaxSize {
+	case errors.Is(err, filesystem.ErrTooLarge):
 		return nil, errTooLarge
+	case err != nil:
+		return nil, usage.Cause(err)
 	}
 	return data, nil
 }

@@ -3,15 +3,13 @@ package git
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/worktree/ignore"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Identity is the author and committer of a commit.
@@ -73,27 +71,16 @@ func ReadUser(home, xdg string) (User, error) {
 
 // readUserFile reads a file of the user. The file is trusted, so any symbolic link is followed. If the file is absent, there is no content.
 func readUserFile(name string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|platform.NonBlock, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := filesystem.ReadFile(filesystem.OS{}, name, limit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
-		return nil, errors.Unwrap(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Unwrap(err)
-	}
-	if !info.Mode().IsRegular() { // such as /dev/null, by which users disable a setting that names a file
+	case errors.Is(err, filesystem.ErrNotRegular): // such as /dev/null, by which users disable a setting that names a file
 		return nil, nil
-	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("the file is larger than %d bytes", limit)
-	}
-	if err != nil {
-		return nil, err
+	case errors.Is(err, filesystem.ErrTooLarge):
+		return nil, fmt.Errorf("the file is larger than %d bytes", limit)
+	case err != nil:
+		return nil, errors.Unwrap(err)
 	}
 	return data, nil
 }
