@@ -80,6 +80,9 @@ func Open(o Options) (*Host, error) {
 	if found.NoPlugins != nil && o.Development == nil { // package dev reports why the plugin is not built
 		log.Error(found.NoPlugins.Error())
 	}
+	if found.Places.Narrow != "" {
+		log.Warn(found.Places.Narrow)
+	}
 	if found.Places.NoState != "" {
 		log.Error("no plugin gets a state directory", "reason", found.Places.NoState)
 	}

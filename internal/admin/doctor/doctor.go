@@ -100,6 +100,8 @@ func (e *examination) project() {
 		e.fail("project", err.Error(), "name an existing directory")
 	case places.Project == "":
 		e.warn("project", places.NoProject, "plugins that need a project are left out")
+	case places.Narrow != "":
+		e.warn("project", places.Narrow, "until then the project is "+places.Project)
 	default:
 		e.ok("project", "%s", places.Project)
 	}

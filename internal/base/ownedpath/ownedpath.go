@@ -38,6 +38,10 @@ func Check(dir string) error { return checkDir(dir) }
 // directory that is created for the user, the file may belong to root. On Windows, which has no such IDs, user is ignored.
 func CheckFile(path string, user int) error { return checkFile(path, user) }
 
+// CheckEntry is Check for an existing file or directory, which may also belong to root or, if that user runs the host with sudo, to the
+// user who did. It must not be writable by others even if it has the sticky bit, with which others can still create entries.
+func CheckEntry(path string) error { return checkEntry(path) }
+
 // Make creates dir if it does not exist, and checks it.
 func Make(dir string) error {
 	if err := Check(dir); err != nil {

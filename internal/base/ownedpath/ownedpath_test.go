@@ -94,7 +94,7 @@ func TestCheckRefuses(t *testing.T) {
 			} else if os.Geteuid() != 0 {
 				t.Skip("the test directories belong to root only if root runs the test")
 			}
-			err := check(filepath.Join(root, c.dir), c.user, false)
+			err := check(filepath.Join(root, c.dir), c.user, lastDir)
 			var fault *Error
 			if !errors.As(err, &fault) || fault.At != filepath.Join(root, c.at) || !strings.Contains(err.Error(), c.want) || fault.Remedy == "" {
 				t.Errorf("got %v (%+v), want %s and %q", err, fault, c.at, c.want)
@@ -137,7 +137,7 @@ func TestCheckAccepts(t *testing.T) {
 			} else if os.Geteuid() != 0 {
 				t.Skip("the test directory belongs to root only if root runs the test")
 			}
-			if err := check(filepath.Join(root, c.dir), c.user, false); err != nil {
+			if err := check(filepath.Join(root, c.dir), c.user, lastDir); err != nil {
 				t.Error(err)
 			}
 		})
@@ -178,5 +178,50 @@ func TestCheckFile(t *testing.T) {
 				t.Errorf("got %v (%+v), want %s and %q", err, fault, c.at, c.want)
 			}
 		})
+	}
+}
+
+func TestCheckEntry(t *testing.T) {
+	for name, c := range map[string]struct {
+		tree []step
+		sudo string // value of SUDO_UID
+		want string // empty if the entry is accepted
+	}{
+		"a directory":                    {tree: []step{{path: "own"}, {path: "own/it"}}},
+		"a file":                         {tree: []step{{path: "own"}, {path: "own/it", file: true}}},
+		"a directory of a private group": {tree: []step{{path: "own"}, {path: "own/it", owner: other, group: other, mode: 0o775}}, sudo: "54321"},
+		"a directory of the user who called sudo":     {tree: []step{{path: "own", owner: other}, {path: "own/it", owner: other}}, sudo: "54321"},
+		"a directory of root under sudo":              {tree: []step{{path: "own", owner: other}, {path: "own/it"}}, sudo: "54321"},
+		"a directory of another user":                 {tree: []step{{path: "own"}, {path: "own/it", owner: other}}, want: "belongs to another user (user id 54321"},
+		"a file of another user":                      {tree: []step{{path: "own"}, {path: "own/it", file: true, owner: other}}, want: "belongs to another user (user id 54321"},
+		"a file of a third user under sudo":           {tree: []step{{path: "own"}, {path: "own/it", file: true, owner: other}}, sudo: "54322", want: "belongs to another user (user id 54321"},
+		"a value of SUDO_UID that is no user":         {tree: []step{{path: "own"}, {path: "own/it", owner: other}}, sudo: "-1", want: "belongs to another user (user id 54321"},
+		"a file in a directory of another user":       {tree: []step{{path: "own", owner: other}, {path: "own/it", file: true}}, want: "belongs to another user (user id 54321"},
+		"a world-writable directory":                  {tree: []step{{path: "own"}, {path: "own/it", mode: 0o777}}, want: "can be written by others"},
+		"a group-writable directory":                  {tree: []step{{path: "own"}, {path: "own/it", mode: 0o775}}, want: "can be written by others"},
+		"a directory with the sticky bit like /tmp":   {tree: []step{{path: "own"}, {path: "own/it", mode: 0o777 | fs.ModeSticky}}, want: "can be written by others"},
+		"a directory below one with the sticky bit":   {tree: []step{{path: "own", mode: 0o777 | fs.ModeSticky}, {path: "own/it"}}},
+		"a directory below one that all can write":    {tree: []step{{path: "own", mode: 0o777}, {path: "own/it"}}, want: "can be written by others"},
+		"a link of another user to one of the user's": {tree: []step{{path: "mine"}, {path: "own"}, {path: "own/it", link: "$ROOT/mine", owner: other}}, want: "belongs to another user (user id 54321"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.sudo != "" && os.Geteuid() != 0 {
+				t.Skip("SUDO_UID has a meaning for root only")
+			}
+			t.Setenv("SUDO_UID", c.sudo)
+			err := CheckEntry(makeTree(t, c.tree) + "/own/it")
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestIsTrusted(t *testing.T) {
+	t.Setenv("SUDO_UID", "54322")
+	for user, want := range map[int]bool{0: true, os.Geteuid(): true, other: false, 54322: os.Geteuid() == 0} {
+		if IsTrusted(user) != want {
+			t.Errorf("user %d: got %t", user, !want)
+		}
 	}
 }

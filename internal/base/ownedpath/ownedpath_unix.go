@@ -8,13 +8,30 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 )
 
-func checkDir(dir string) error { return check(dir, os.Geteuid(), false) }
+func checkDir(dir string) error { return check(dir, os.Geteuid(), lastDir) }
 
-func checkFile(path string, user int) error { return check(path, user, true) }
+func checkFile(path string, user int) error { return check(path, user, lastFile) }
+
+func checkEntry(path string) error { return check(path, invoker(), lastEntry) }
+
+// invoker returns the ID of the user who runs the host: the effective user or, as for Git, the one who used sudo.
+func invoker() int {
+	if user := os.Geteuid(); user != 0 {
+		return user
+	}
+	if user, err := strconv.Atoi(os.Getenv("SUDO_UID")); err == nil && user > 0 {
+		return user
+	}
+	return 0
+}
+
+// IsTrusted reports whether the user with the ID owner is root or runs the host. Windows has no such IDs.
+func IsTrusted(owner int) bool { return owner == 0 || owner == os.Geteuid() || owner == invoker() }
 
 func isPrivate(f *os.File) bool {
 	info, err := f.Stat()
@@ -28,8 +45,8 @@ func isPrivate(f *os.File) bool {
 // maxLinks bounds the symbolic links of a path, as Linux does.
 const maxLinks = 40
 
-// check is Check for the user with the ID user. If file is set, dir is the path of a file.
-func check(dir string, user int, file bool) error {
+// check is Check for the user with the ID user. last is the role of dir itself.
+func check(dir string, user int, last role) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("%s is not an absolute path", dir)
 	}
@@ -54,10 +71,7 @@ func check(dir string, user int, file bool) error {
 		}
 		role := inner
 		if len(rest) == 0 {
-			role = lastDir
-			if file {
-				role = lastFile
-			}
+			role = last
 		}
 		if err := checkItem(dir, next, role, user); err != nil {
 			return err
@@ -99,6 +113,7 @@ const (
 	inner role = iota
 	lastDir
 	lastFile
+	lastEntry // a file or a directory
 )
 
 // checkItem checks the directory, file or symbolic link at path, a component of dir.
@@ -123,12 +138,12 @@ func checkItem(dir, path string, role role, user int) error {
 		return nil
 	case role == lastFile && !info.Mode().IsRegular():
 		return fault("is not a regular file", "use a different file")
-	case role != lastFile && !info.IsDir():
+	case role != lastFile && role != lastEntry && !info.IsDir():
 		return fault("is not a directory", "use a different directory")
 	}
 	writers := info.Mode().Perm() & 0o022
 	switch {
-	case writers == 0, !last && info.Mode()&fs.ModeSticky != 0, !last && writers == 0o020 && isPrivateGroup(int(stat.Gid), owner):
+	case writers == 0, !last && info.Mode()&fs.ModeSticky != 0, (!last || role == lastEntry) && writers == 0o020 && isPrivateGroup(int(stat.Gid), owner):
 		return nil
 	}
 	return fault(fmt.Sprintf("can be written by others (owner %d, mode %04o)", owner, info.Mode().Perm()), "chmod go-w "+path)
@@ -136,7 +151,7 @@ func checkItem(dir, path string, role role, user int) error {
 
 func remedyOfOwner(path string, role role, user int) string {
 	remedy := fmt.Sprintf("chown %d %s", user, path)
-	if role != lastFile && user != 0 {
+	if role != lastFile && role != lastEntry && user != 0 {
 		remedy += ", or use a directory of your own"
 	}
 	return remedy

@@ -25,6 +25,14 @@ func checkDir(dir string) error { return check(dir, fs.ModeDir) }
 
 func checkFile(path string, _ int) error { return check(path, 0) }
 
+func checkEntry(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("%s cannot be checked: %w", path, err)
+	}
+	return check(path, info.Mode().Type())
+}
+
 // check checks the owner and the access control list of each component of the path dir, which must be of the type kind. If a
 // component is a symbolic link or junction, check checks the link, and then the components of the resolved path.
 func check(dir string, kind fs.FileMode) error {

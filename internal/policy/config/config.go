@@ -176,9 +176,11 @@ type Places struct {
 	Project string // value of ${project}; empty: no path with ${project} can be granted
 	// NoProject is the reason why Project is empty, and the remedy.
 	NoProject string
-	Cwd       string
-	Home      string
-	State     string // directory that contains the state directories of all plugins; empty: there is no such directory
+	// Narrow is the reason why Project is the working directory although a repository contains that directory, and the remedy.
+	Narrow string
+	Cwd    string
+	Home   string
+	State  string // directory that contains the state directories of all plugins; empty: there is no such directory
 	// NoState is the reason why State is empty, and the remedy. If both are empty, plugins that request a
 	// state directory are offered without one.
 	NoState string

@@ -3,8 +3,10 @@ package discovery
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"slices"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
@@ -44,6 +46,11 @@ func loadConfig(o Options, source Source, read configReader) (*config.Config, *U
 	}
 	if errs := problems.Errors(); len(errs) > 0 {
 		return nil, nil, &usage.Error{Err: &InvalidError{File: errs[0].File, Included: includedFiles(c), Problems: errs}}
+	}
+	for _, file := range c.Files {
+		if err := ownedpath.CheckFile(file.Path, os.Geteuid()); err != nil && !source.By.needsTrust() {
+			o.Log.Warn("another user decides what is granted: that user can change the config", "reason", ownedpath.Explain(err))
+		}
 	}
 	if source.By != ByFlag {
 		o.Log.Info("config", "file", c.File, "by", source.By.String())

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
@@ -22,6 +23,11 @@ func Installed(o Options) (plugins []Candidate, dir string, err error) {
 	dirs, err := pluginFolders(dir)
 	if err == nil {
 		plugins = slices.DeleteFunc(readManifests(o, entries(dirs)), func(c Candidate) bool { return !c.isBuilt() })
+	}
+	if named, _ := namedFolder(o); named == "" {
+		if err := checkInstalled(o.System, plugins); err != nil {
+			return nil, dir, &usage.Error{Err: err}
+		}
 	}
 	if len(plugins) == 0 {
 		return nil, dir, noneIn(dir)

@@ -34,7 +34,7 @@ func findPlaces(o Options) (config.Places, error) {
 		named, by = s.getenv(envProject), "$"+envProject
 	}
 	if named == "" {
-		p.Project, p.NoProject = nearestProject(p)
+		p.Project, p.NoProject, p.Narrow = nearestProject(p)
 		return p, nil
 	}
 	dir, err := folder(s.absolute(named))
@@ -49,15 +49,20 @@ func findPlaces(o Options) (config.Places, error) {
 }
 
 // nearestProject returns the repository that contains the working directory, else the working directory. Desktop clients
-// start their servers in the root or the home directory: neither can be the project.
-func nearestProject(p config.Places) (dir, whyNone string) {
+// start their servers in the root or the home directory: neither can be the project. If another user may have created the repository,
+// whyNarrow says so.
+func nearestProject(p config.Places) (dir, whyNone, whyNarrow string) {
 	if top, ok := topLevel(p.Cwd); ok && !p.Broad(top) {
-		return top, ""
+		err := checkTopLevel(top, p.Cwd)
+		if err == nil {
+			return top, "", ""
+		}
+		whyNarrow = fmt.Sprintf("the repository %s is not the project, since another user may have created it: %s; or pass --project %s if you trust it", top, ownedpath.Explain(err), shellQuote(top))
 	}
 	if !p.Broad(p.Cwd) {
-		return p.Cwd, ""
+		return p.Cwd, "", whyNarrow
 	}
-	return "", fmt.Sprintf("the working directory, %s, cannot be the project: pass --project DIR or set %s", p.Cwd, envProject)
+	return "", fmt.Sprintf("the working directory, %s, cannot be the project: pass --project DIR or set %s", p.Cwd, envProject), ""
 }
 
 // folder returns the path of an existing directory with symbolic links resolved.

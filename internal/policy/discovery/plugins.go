@@ -11,10 +11,12 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // envPlugins is the variable that names the directory of plugins if no option does.
@@ -61,6 +63,9 @@ func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 	for _, dir := range []string{beside, here} {
 		dirs, err := pluginFolders(dir)
 		plugins := readManifests(o, entries(dirs))
+		if dir == beside && err == nil {
+			err = checkInstalled(o.System, plugins)
+		}
 		switch {
 		case err != nil:
 			looked = append(looked, err.Error())
@@ -77,6 +82,25 @@ func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 		}
 	}
 	return nil, nil, noneFound(o, looked, unbuilt)
+}
+
+// checkInstalled returns an error if a user who cannot replace the program may have put one of the plugins beside it, such as those in
+// /tmp/plugins beside /tmp/bulkhead. A fault of a directory that contains the program too does not count.
+func checkInstalled(s System, plugins []Candidate) error {
+	program := filepath.Dir(s.Executable)
+	for _, p := range plugins {
+		files := []string{filepath.Join(p.Entry.Path, manifest.FileName)}
+		if p.isBuilt() {
+			files = append(files, p.Manifest.ModuleFile())
+		}
+		for _, file := range files {
+			err := ownedpath.CheckEntry(file)
+			if fault := (*ownedpath.Error)(nil); err != nil && (!errors.As(err, &fault) || !contain.Within(fault.At, program)) {
+				return fmt.Errorf("the installed plugin is not used: %s", ownedpath.Explain(err))
+			}
+		}
+	}
+	return nil
 }
 
 // namedFolder returns the directory of plugins that the caller named, unchanged, and the option or variable that names it. Both are
@@ -161,6 +185,11 @@ func readManifests(o Options, entries []config.Plugin) []Candidate {
 				problems = wrongPath(entry)
 			}
 			list[i] = Candidate{Entry: entry, Manifest: m, Problems: problems}
+			if named, _ := namedFolder(o); entry.Name != "" && named == "" && m != nil {
+				if err := checkInstalled(o.System, list[i:i+1]); err != nil {
+					list[i].Problems = append(list[i].Problems, tomlfile.Problem{File: entry.File, Line: entry.Lines["name"], Key: entry.Key + ".name", What: err.Error()})
+				}
+			}
 		})
 	}
 	wait.Wait()

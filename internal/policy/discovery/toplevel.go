@@ -3,6 +3,8 @@ package discovery
 import (
 	"os"
 	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 )
 
 // topLevel returns the top level of the repository that contains dir: the nearest ancestor of dir, or dir itself, that contains a .git. That
@@ -23,5 +25,21 @@ func topLevel(dir string) (string, bool) {
 			return "", false
 		}
 		dir = parent
+	}
+}
+
+// checkTopLevel returns an error if a user other than root and the host's may have made top the top level of the repository that contains
+// dir, which would extend the project to everything in top. Git has the same rule for the directories that it obeys (safe.directory).
+func checkTopLevel(top, dir string) error {
+	if top == dir {
+		return nil // the project is the working directory, repository or not
+	}
+	if err := ownedpath.CheckEntry(filepath.Join(top, ".git")); err != nil {
+		return err
+	}
+	for at := filepath.Dir(dir); ; at = filepath.Dir(at) {
+		if err := ownedpath.CheckEntry(at); err != nil || at == top {
+			return err
+		}
 	}
 }

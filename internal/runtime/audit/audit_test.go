@@ -8,6 +8,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +50,12 @@ func TestOpenRefusesUnsafeFiles(t *testing.T) {
 		"a dangling symbolic link": {func(t *testing.T, file string) error {
 			return os.Symlink(filepath.Join(t.TempDir(), "none"), file)
 		}, "symbolic link"},
+		"another user's": {func(t *testing.T, file string) error {
+			if os.Geteuid() != 0 {
+				t.Skip("only root can give a file to another user")
+			}
+			return errors.Join(os.WriteFile(file, nil, 0o600), os.Chown(file, 54321, 54321))
+		}, "belongs to another user (user id 54321)"},
 		"a FIFO":      {func(_ *testing.T, file string) error { return syscall.Mkfifo(file, 0o600) }, "not a regular file"},
 		"a directory": {func(_ *testing.T, file string) error { return os.Mkdir(file, 0o700) }, "not a regular file"},
 		"a file that other users can write": {func(t *testing.T, file string) error {

@@ -28,11 +28,12 @@ func openEntry(dir *os.File, name string) (entry, error) {
 }
 
 func openLink(dir *os.File, name string) (entry, error) {
-	id, err := identifyAt(dir, name)
-	if err != nil {
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
 		return entry{}, err
 	}
-	e := entry{id: id}
+	e := entry{id: fileID(&st), other: otherUser(st.Uid)}
+	var err error
 	if e.target, err = readLink(dir, name); err == unix.EINVAL {
 		err = unix.ENOTDIR // the entry is neither a directory nor a symbolic link
 	}

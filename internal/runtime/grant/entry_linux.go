@@ -28,6 +28,7 @@ func openEntry(dir *os.File, name string) (entry, error) {
 		return e, nil
 	case unix.S_IFLNK:
 		e.target, err = readLink(f, "")
+		e.other = otherUser(st.Uid)
 	default:
 		err = unix.ENOTDIR
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 )
 
 func fileID(st *unix.Stat_t) FileID { return FileID{Dev: uint64(st.Dev), Ino: st.Ino} }
@@ -28,6 +30,14 @@ func statAt(dir int, name string, follow bool) (FileID, error) {
 		return FileID{}, err
 	}
 	return fileID(&st), nil
+}
+
+// otherUser returns the ID of the owner of a file if that is neither root nor the user of the host; else 0.
+func otherUser(owner uint32) int {
+	if ownedpath.IsTrusted(int(owner)) {
+		return 0
+	}
+	return int(owner)
 }
 
 // openAt opens a file beneath dir. A nil dir means the working directory.

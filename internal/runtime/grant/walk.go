@@ -28,10 +28,12 @@ type entry struct {
 	id     FileID
 	file   *os.File // handle of the directory; nil for a symbolic link
 	target string   // target of the symbolic link; empty for a directory
+	other  int      // user ID of the owner of the symbolic link if that user is neither root nor the host's; else 0
 }
 
 // walker resolves paths. Below guarded directories it refuses symbolic links.
 type walker struct {
+	own   bool              // whether symbolic links of other users are refused
 	ids   map[FileID]string // the reason why each guarded directory is guarded, keyed by identity
 	paths []guarded
 }
@@ -44,10 +46,11 @@ const (
 	whyWritable = "below a directory that a plugin may write"
 )
 
-// newWalker returns a walker that guards the project, the writable directories and the directories to which mounts resolve. It
+// newWalker returns a walker that refuses symbolic links of other users, as the kernel does in directories with the sticky bit where
+// fs.protected_symlinks is set, and that guards the project, the writable directories and the directories to which mounts resolve. It
 // recognizes a guarded directory by path and by identity, so that neither an alias nor a rename evades the guard.
 func newWalker(places config.Places, writable []string, mounts []config.Mount) *walker {
-	w := &walker{ids: map[FileID]string{}}
+	w := &walker{own: true, ids: map[FileID]string{}}
 	for _, path := range writable {
 		w.guard(path, whyWritable, false)
 	}
@@ -151,7 +154,7 @@ func (p *place) close() {
 	p.dir = nil
 }
 
-// linkError reports a symbolic link below a guarded directory, where links are refused.
+// linkError reports a symbolic link that is not followed, since a plugin, a repository or another user may have created it.
 type linkError struct {
 	link, target string // absolute; symbolic links in target are not resolved
 	why          string
@@ -224,6 +227,9 @@ func (w *walker) walkOnce(path string) (_ *place, err error) {
 		}
 		if why := p.steps[len(p.steps)-1].guard; why != "" {
 			return nil, &linkError{link: at, target: target(p.existing(), e.target), why: why}
+		}
+		if w.own && e.other != 0 {
+			return nil, &linkError{link: at, target: target(p.existing(), e.target), why: fmt.Sprintf("which belongs to another user (user id %d)", e.other)}
 		}
 		if links++; links > maxLinks {
 			return nil, fmt.Errorf("has more than %d symbolic links", maxLinks)
