@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 )
 
@@ -51,7 +52,10 @@ func Warm(ctx context.Context, o discovery.Options, progress func(WarmResult)) (
 	if reexec.Command(reexec.Compiler) == nil {
 		return nil, errors.New("host.RunChild must be called first in main: modules are compiled in child processes")
 	}
-	store, err := code.Open(code.Config{Dir: view.CacheDir, Compiler: reexec.Command(reexec.Compiler), Log: log})
+	store, err := code.Open(code.Config{
+		Dir: view.CacheDir, Compiler: reexec.Command(reexec.Compiler), Log: log,
+		Confined: func(report confine.Report) error { return report.Check(view.RequiresConfinement()) },
+	})
 	if err != nil {
 		return nil, err
 	}

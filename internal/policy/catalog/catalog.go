@@ -44,6 +44,9 @@ func New(found *discovery.Found) *Catalog {
 	return c
 }
 
+// RequiresConfinement reports whether the config requires all layers of confinement.
+func (c *Catalog) RequiresConfinement() bool { return c.Server != nil && c.Server.Confined }
+
 // Look returns the Catalog that host.Open would serve. If plugins were found it is not nil, even if there is an error.
 func Look(o discovery.Options) (*Catalog, error) { return look(discovery.Find(o)) }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
@@ -48,8 +50,8 @@ func text(err error) string {
 
 func TestProbeAgreesWithApply(t *testing.T) {
 	testenv.NotShort(t, "starts many processes")
-	probed := run(t, job{Scenario: "probe"}, Options{NoNamespaces: true}).Report
-	applied := run(t, job{Scenario: "apply"}, Options{}).Report
+	probed := run(t, job{Scenario: "probe"}, options{noNamespaces: true}).Report
+	applied := run(t, job{Scenario: "apply"}, options{}).Report
 	if len(probed) != len(applied) {
 		t.Fatalf("Probe has %d layers, Apply %d", len(probed), len(applied))
 	}
@@ -72,7 +74,7 @@ func TestApplyRefusesInvalidHandles(t *testing.T) {
 // TestDeletedDirectoryLeavesOtherHandlesUsable deletes a directory, so that its handle has no path and cannot be cloned.
 func TestDeletedDirectoryLeavesOtherHandlesUsable(t *testing.T) {
 	j := job{Scenario: "apply"}
-	cmd, _ := command(t, &j, Options{})
+	cmd, _ := command(t, &j, options{})
 	must(t, os.RemoveAll(filepath.Join(j.Base, "read")))
 	out, err := cmd.Output()
 	must(t, err)
@@ -87,7 +89,7 @@ func TestDeletedDirectoryLeavesOtherHandlesUsable(t *testing.T) {
 
 func TestConfinedProcessHasNoEnvironment(t *testing.T) {
 	t.Setenv("BULKHEAD_SECRET", "1")
-	if got := run(t, job{Scenario: "apply"}, Options{}).Results["environment"]; got != "" {
+	if got := run(t, job{Scenario: "apply"}, options{}).Results["environment"]; got != "" {
 		t.Errorf("the environment is %q, want it empty", got)
 	}
 }
@@ -95,7 +97,7 @@ func TestConfinedProcessHasNoEnvironment(t *testing.T) {
 // observe starts a process that applies the layers and waits. It calls look with the process's directory in /proc.
 func observe(t *testing.T, only []string, look func(proc string)) {
 	t.Helper()
-	cmd, _ := command(t, &job{Scenario: "wait", Only: only}, Options{NoNamespaces: true})
+	cmd, _ := command(t, &job{Scenario: "wait", Only: only}, options{noNamespaces: true})
 	stdin, err := cmd.StdinPipe()
 	must(t, err)
 	stdout, err := cmd.StdoutPipe()
@@ -140,9 +142,68 @@ func TestPrepareSurvivesRefusedNamespaces(t *testing.T) {
 		t.Fatal("the kernel accepts a thread without shared memory")
 	}
 	cmd := exec.Command("true")
-	layer := Prepare(cmd, Options{NoNamespaces: true})
+	layer := prepare(cmd, options{noNamespaces: true})
 	if layer.State != Missing || cmd.SysProcAttr.Cloneflags != 0 || cmd.SysProcAttr.UidMappings != nil {
 		t.Errorf("got the layer %+v and the attributes %+v, want no namespaces", layer, cmd.SysProcAttr)
+	}
+}
+
+// TestNamespacesAreFoundOnce pins that a process gets no weaker confinement than an earlier one of the same host.
+func TestNamespacesAreFoundOnce(t *testing.T) {
+	var answers []error
+	n := namespaces{try: func(uintptr) error {
+		err := answers[0]
+		answers = answers[1:]
+		return err
+	}}
+	steps := []struct {
+		name  string
+		tries []error
+		flags uintptr
+	}{
+		{"no process can be created now", []error{fmt.Errorf("try: %w", unix.EAGAIN)}, allNamespaces},
+		{"no memory is free now", []error{unix.ENOMEM}, allNamespaces},
+		{"permitted", []error{nil}, allNamespaces},
+		{"found, so not tried again", nil, allNamespaces},
+	}
+	for _, step := range steps {
+		answers = step.tries
+		if flags, err := n.available(); err != nil || flags != step.flags || len(answers) > 0 {
+			t.Errorf("%s: got %#x, %v, want %#x; %d tries are left", step.name, flags, err, step.flags, len(answers))
+		}
+	}
+	refused := namespaces{try: func(uintptr) error { return unix.EPERM }}
+	if flags, err := refused.available(); flags != 0 || err == nil {
+		t.Errorf("refused: got %#x, %v", flags, err)
+	}
+}
+
+// TestStartExplainsLackOfNamespaces checks the error where another process uses the last namespace.
+func TestStartExplainsLackOfNamespaces(t *testing.T) {
+	cmd := exec.Command("true")
+	if layer := Prepare(cmd); layer.State != Active {
+		t.Skip(layer.Reason)
+	}
+	limited := exec.Command(program(t), "confined", `{"Scenario": "no more namespaces"}`)
+	limited.SysProcAttr = &syscall.SysProcAttr{}
+	setNamespaces(limited.SysProcAttr, unix.CLONE_NEWUSER)
+	limited.SysProcAttr.AmbientCaps = append(limited.SysProcAttr.AmbientCaps, unix.CAP_SYS_RESOURCE)
+	limited.Stderr = os.Stderr
+	out, err := limited.Output()
+	must(t, err)
+	if got := decode(t, out).Results["start"]; !strings.Contains(got, "user.max_user_namespaces") {
+		t.Errorf("Start without a free namespace: %q", got)
+	}
+}
+
+func init() {
+	scenarios["no more namespaces"] = func(job) (Report, map[string]string, error) {
+		cmd := exec.Command("/proc/self/exe", "confined", `{"Scenario": "probe"}`)
+		layer := Prepare(cmd) // while there are namespaces
+		if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+			return nil, nil, err
+		}
+		return nil, map[string]string{"prepare": layer.State, "start": text(Start(cmd))}, nil
 	}
 }
 
@@ -150,16 +211,16 @@ func TestPrepareSurvivesRefusedNamespaces(t *testing.T) {
 func BenchmarkStart(b *testing.B) {
 	for name, test := range map[string]struct {
 		only    []string
-		options Options
+		options options
 	}{
-		"unconfined":  {[]string{}, Options{NoNamespaces: true}},
-		"namespaces":  {[]string{}, Options{}},
-		"all layers":  {nil, Options{}},
-		"landlock":    {[]string{LayerNoNewPrivs, LayerLandlock}, Options{NoNamespaces: true}},
-		"seccomp":     {[]string{LayerNoNewPrivs, LayerSeccomp}, Options{NoNamespaces: true}},
-		"capability":  {[]string{LayerCapabilities}, Options{}},
-		"mounts":      {[]string{LayerHandles, LayerRoot}, Options{}},
-		"descriptors": {[]string{LayerDescriptors}, Options{NoNamespaces: true}},
+		"unconfined":  {[]string{}, options{noNamespaces: true}},
+		"namespaces":  {[]string{}, options{}},
+		"all layers":  {nil, options{}},
+		"landlock":    {[]string{LayerNoNewPrivs, LayerLandlock}, options{noNamespaces: true}},
+		"seccomp":     {[]string{LayerNoNewPrivs, LayerSeccomp}, options{noNamespaces: true}},
+		"capability":  {[]string{LayerCapabilities}, options{}},
+		"mounts":      {[]string{LayerHandles, LayerRoot}, options{}},
+		"descriptors": {[]string{LayerDescriptors}, options{noNamespaces: true}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			total := 0

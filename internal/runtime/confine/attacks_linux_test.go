@@ -180,7 +180,7 @@ func init() {
 // TestEachLayerStopsAttacksAlone applies one layer at a time. Without layers, each attack must succeed: this shows that the
 // layer stops the attack.
 func TestEachLayerStopsAttacksAlone(t *testing.T) {
-	offered := run(t, job{Scenario: "probe"}, Options{NoNamespaces: true}).Report
+	offered := run(t, job{Scenario: "probe"}, options{noNamespaces: true}).Report
 	results := map[string]map[string]string{} // results of attacks by layer; "" means no layer
 	for _, l := range append(Report{{Name: "", State: Active}}, offered...) {
 		if l.State != Active {
@@ -189,7 +189,7 @@ func TestEachLayerStopsAttacksAlone(t *testing.T) {
 		}
 		only := []string{l.Name, LayerNoNewPrivs}
 		needs := slices.Contains([]string{LayerNamespaces, LayerHandles, LayerRoot}, l.Name)
-		results[l.Name] = runAttacks(t, only, Options{NoNamespaces: !needs}).Results
+		results[l.Name] = runAttacks(t, only, options{noNamespaces: !needs}).Results
 	}
 	for _, a := range attacks {
 		if bare := results[""][a.name]; bare != "" {
@@ -214,7 +214,7 @@ func TestEachLayerStopsAttacksAlone(t *testing.T) {
 }
 
 func TestAllLayersStopEveryAttack(t *testing.T) {
-	for _, o := range []Options{{}, {NoNamespaces: true}} {
+	for _, o := range []options{{}, {noNamespaces: true}} {
 		answer := runAttacks(t, nil, o)
 		for _, a := range attacks {
 			possible := slices.ContainsFunc(a.stopped, answer.Report.Active)
@@ -226,7 +226,7 @@ func TestAllLayersStopEveryAttack(t *testing.T) {
 }
 
 // runAttacks runs all attacks in a child, against a victim process, a TCP port and an abstract socket.
-func runAttacks(t *testing.T, only []string, o Options) outcome {
+func runAttacks(t *testing.T, only []string, o options) outcome {
 	t.Helper()
 	victim := exec.Command("sleep", "600")
 	must(t, victim.Start())

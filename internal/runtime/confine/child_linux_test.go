@@ -114,7 +114,7 @@ func fixture(t testing.TB) string {
 }
 
 // command prepares a child with all descriptors. The returned socket is the host's end.
-func command(t testing.TB, j *job, o Options) (*exec.Cmd, *os.File) {
+func command(t testing.TB, j *job, o options) (*exec.Cmd, *os.File) {
 	t.Helper()
 	if j.Base == "" {
 		j.Base = fixture(t)
@@ -143,7 +143,7 @@ func command(t testing.TB, j *job, o Options) (*exec.Cmd, *os.File) {
 	}
 	t.Cleanup(func() { ours.Close(); theirs.Close() })
 	cmd.Stderr = os.Stderr
-	if layer := Prepare(cmd, o); layer.State != Active && !o.NoNamespaces {
+	if layer := prepare(cmd, o); layer.State != Active && !o.noNamespaces {
 		t.Logf("namespaces: %s", layer.Reason)
 	}
 	return cmd, ours
@@ -161,7 +161,7 @@ func handle(t testing.TB, path string, flags int) *os.File {
 }
 
 // run starts a child and returns its answer.
-func run(t testing.TB, j job, o Options) outcome {
+func run(t testing.TB, j job, o options) outcome {
 	t.Helper()
 	cmd, _ := command(t, &j, o)
 	out, err := cmd.Output()

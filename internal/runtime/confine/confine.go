@@ -97,6 +97,9 @@ package confine
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -154,6 +157,39 @@ func (r Report) Missing() []Layer {
 		}
 	}
 	return missing
+}
+
+// Unexpected returns the layers that are not in force although the system supports them. The cause may be temporary, such as a
+// directory that was moved concurrently.
+func (r Report) Unexpected() []Layer {
+	missing := r.Missing()
+	if len(missing) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(missing, func(l Layer) bool { return !supported().Active(l.Name) })
+}
+
+var supported = sync.OnceValue(Probe)
+
+// Check returns an error if the report is incomplete: a layer is missing that the system supports or, if all layers are required,
+// any layer.
+func (r Report) Check(required bool) error {
+	if missing := r.Missing(); required && len(missing) > 0 {
+		return fmt.Errorf(`confinement = "required" in [server], but this system lacks layers of confinement: %s`, Describe(missing))
+	}
+	if missing := r.Unexpected(); len(missing) > 0 {
+		return fmt.Errorf("its process could not be confined: layers are missing that this system supports: %s: try again", Describe(missing))
+	}
+	return nil
+}
+
+// Describe returns the names of layers with their reasons.
+func Describe(layers []Layer) string {
+	var names []string
+	for _, l := range layers {
+		names = append(names, l.Name+" ("+l.Reason+")")
+	}
+	return strings.Join(names, ", ")
 }
 
 // Dir is an open directory that stays usable: its contents can be read and, if Write is set, changed.

@@ -7,16 +7,14 @@ import (
 	"runtime"
 )
 
-// Options of Prepare.
-type Options struct {
-	NoNamespaces bool // start without namespaces
-}
-
 // Prepare sets an empty environment for cmd. It returns LayerNamespaces, which is missing on this system.
-func Prepare(cmd *exec.Cmd, _ Options) Layer {
+func Prepare(cmd *exec.Cmd) Layer {
 	cmd.Env = []string{}
 	return Layer{LayerNamespaces, Missing, noSuchLayer}
 }
+
+// Start starts a command that Prepare has prepared.
+func Start(cmd *exec.Cmd) error { return cmd.Start() }
 
 type threads struct{}
 

@@ -52,7 +52,7 @@ func TestConfinedProcessRecordsWrittenPages(t *testing.T) {
 	} else {
 		tracker.Close()
 	}
-	results := run(t, job{Scenario: "dirty pages"}, Options{}).Results
+	results := run(t, job{Scenario: "dirty pages"}, options{}).Results
 	if results["open"] != "" || results["record"] != "" {
 		t.Errorf("a confined process cannot record its writes: %s%s", results["open"], results["record"])
 	}

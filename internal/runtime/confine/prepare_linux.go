@@ -1,9 +1,11 @@
 package confine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -11,31 +13,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options of Prepare.
-type Options struct {
-	NoNamespaces bool // start without namespaces, for example after Start failed with them
+// options of prepare.
+type options struct {
+	noNamespaces bool // start without namespaces, which tests compare
 }
 
-// Prepare sets the attributes of a process that will call Apply, before cmd.Start: an empty environment, a
+// Prepare sets the attributes of a process that will call Apply, before Start: an empty environment, a
 // process group of its own, SIGKILL when the starting thread ends, and new namespaces where the system
-// allows them. It returns LayerNamespaces. The reason of this layer says why namespaces are missing, which
+// permits them. It returns LayerNamespaces. The reason of this layer says why namespaces are missing, which
 // the started process cannot know. Variables may be appended to cmd.Env afterwards.
-func Prepare(cmd *exec.Cmd, o Options) Layer {
+func Prepare(cmd *exec.Cmd) Layer { return prepare(cmd, options{}) }
+
+func prepare(cmd *exec.Cmd, o options) Layer {
 	cmd.Env = []string{}
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid = true
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	if o.NoNamespaces {
+	if o.noNamespaces {
 		return Layer{LayerNamespaces, Missing, "switched off"}
 	}
-	flags, err := availableNamespaces()
+	flags, err := permitted.available()
 	if err != nil {
 		return Layer{LayerNamespaces, Missing, err.Error()}
 	}
 	setNamespaces(cmd.SysProcAttr, flags)
 	return Layer{Name: LayerNamespaces, State: Active}
+}
+
+// Start starts a command that Prepare has prepared. If namespaces cannot be created now, although the system permits them, that is an
+// error: a process without them is never started instead.
+func Start(cmd *exec.Cmd) error {
+	err := cmd.Start()
+	if cmd.SysProcAttr != nil && cmd.SysProcAttr.Cloneflags != 0 && errors.Is(err, unix.ENOSPC) {
+		return fmt.Errorf("all namespaces that the user may have are in use (see user.max_user_namespaces and its siblings): try again: %w", err)
+	}
+	return err
 }
 
 const (
@@ -55,18 +69,50 @@ func setNamespaces(attr *syscall.SysProcAttr, flags uintptr) {
 	}
 }
 
-// availableNamespaces returns the flags of the namespaces that can be created. It tries all namespaces, and, if that fails
-// for the superuser, all but the user namespace.
-var availableNamespaces = sync.OnceValues(func() (uintptr, error) {
-	err := tryNamespaces(allNamespaces)
-	if err == nil {
+// permitted is what the system permits to this process.
+var permitted = namespaces{try: tryNamespaces}
+
+// namespaces finds out once which namespaces the system permits, so that all confined processes have the same ones.
+type namespaces struct {
+	try func(flags uintptr) error
+
+	mu    sync.Mutex
+	found bool
+	flags uintptr
+	err   error
+}
+
+// available returns the flags of the namespaces that the system permits: all of them, or all but the user namespace if the
+// superuser may create only those. The error says why there are none. While a lack of processes, descriptors or memory keeps it from
+// finding out, it assumes all: Start fails then.
+func (n *namespaces) available() (uintptr, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.found {
+		return n.flags, n.err
+	}
+	err := n.try(allNamespaces)
+	n.flags = allNamespaces
+	if err != nil && !isTemporary(err) {
+		n.flags = 0
+		if os.Geteuid() == 0 {
+			if other := n.try(otherNamespaces); other == nil {
+				n.flags, err = otherNamespaces, nil
+			} else if isTemporary(other) {
+				err = other
+			}
+		}
+	}
+	if isTemporary(err) {
 		return allNamespaces, nil
 	}
-	if os.Geteuid() == 0 && tryNamespaces(otherNamespaces) == nil {
-		return otherNamespaces, nil
-	}
-	return 0, err
-})
+	n.found, n.err = true, err
+	return n.flags, n.err
+}
+
+func isTemporary(err error) bool {
+	return slices.ContainsFunc([]error{unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EINTR}, func(e error) bool { return errors.Is(err, e) })
+}
 
 // tryNamespaces creates a process in new namespaces that starts no program. The program's path is longer than the kernel
 // allows, so ENAMETOOLONG proves that everything before execve worked, including chroot.

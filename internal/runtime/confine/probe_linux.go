@@ -7,7 +7,7 @@ import "golang.org/x/sys/unix"
 func Probe() Report {
 	a := application{threads: openThreads()}
 	a.threads.close()
-	_, namespaces := availableNamespaces()
+	_, namespaces := permitted.available()
 	if namespaces != nil {
 		namespaces = missingError(namespaces.Error())
 	}

@@ -51,7 +51,7 @@ func init() {
 }
 
 func TestConfinedProcessRunsGoAndWazero(t *testing.T) {
-	for name, o := range map[string]Options{"with namespaces": {}, "without namespaces": {NoNamespaces: true}} {
+	for name, o := range map[string]options{"with namespaces": {}, "without namespaces": {noNamespaces: true}} {
 		t.Run(name, func(t *testing.T) {
 			j := job{Scenario: "works", User: os.Getuid()}
 			j.Config = Config{Memory: 1 << 30, AddressSpace: 2 << 30, Threads: 100, OpenFiles: 64, FileSize: 1 << 20, CPU: time.Minute}

@@ -101,7 +101,7 @@ func oneThreadFails(job) (Report, map[string]string, error) {
 }
 
 func TestNoThreadMissesRound(t *testing.T) {
-	for where, what := range run(t, job{Scenario: "rounds"}, Options{NoNamespaces: true}).Results {
+	for where, what := range run(t, job{Scenario: "rounds"}, options{noNamespaces: true}).Results {
 		t.Errorf("%s: %s", where, what)
 	}
 }
@@ -110,5 +110,5 @@ func TestFailureOnOneThreadIsReported(t *testing.T) {
 	if !withCgo() {
 		t.Skip("syscall.AllThreadsSyscall ends the process if the results of threads differ")
 	}
-	run(t, job{Scenario: "one thread fails"}, Options{NoNamespaces: true})
+	run(t, job{Scenario: "one thread fails"}, options{noNamespaces: true})
 }

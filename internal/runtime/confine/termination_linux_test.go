@@ -86,7 +86,7 @@ func init() {
 		}
 		cmd := exec.Command(exe, "confined", string(argument))
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		Prepare(cmd, Options{NoNamespaces: len(j.Only) == 1})
+		prepare(cmd, options{noNamespaces: len(j.Only) == 1})
 		if len(j.Only) == 1 {
 			cmd.SysProcAttr.Pdeathsig = 0
 		}
@@ -124,7 +124,7 @@ func TestExceededLimitTerminatesTheProcess(t *testing.T) {
 			if test.config.Threads > 0 && !Probe().Active(LayerThreads) {
 				t.Skipf("%s is missing", LayerThreads)
 			}
-			cmd, _ := command(t, &job{Scenario: name, Config: test.config}, Options{})
+			cmd, _ := command(t, &job{Scenario: name, Config: test.config}, options{})
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			err := cmd.Run()
@@ -194,7 +194,7 @@ func init() {
 
 // TestConfinedProcessHasKernelLimits compares the limits of what the kernel stores for the user of a confined process.
 func TestConfinedProcessHasKernelLimits(t *testing.T) {
-	answer := run(t, job{Scenario: "limits", Config: Config{Threads: 123}}, Options{})
+	answer := run(t, job{Scenario: "limits", Config: Config{Threads: 123}}, options{})
 	want := map[string]string{"queued signals": "256 256", "locked memory": "0 0", "message queues": "0 0", "core": "0 0"}
 	if answer.Report.Active(LayerNamespaces) && kernelAtLeast(5, 14) {
 		want["threads"] = "123 123"
@@ -216,7 +216,7 @@ func TestLimitOfThreadsIsOfOneProcess(t *testing.T) {
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() {
-			answer := run(t, job{Scenario: "threads", Config: Config{Threads: 60}}, Options{})
+			answer := run(t, job{Scenario: "threads", Config: Config{Threads: 60}}, options{})
 			if len(answer.Results) != 2*lockedThreads {
 				t.Errorf("%d threads answered", len(answer.Results))
 			}

@@ -103,7 +103,7 @@ func escapes(j job) string {
 // another is missing. seccomp also denies reading the capabilities.
 func TestNoThreadEscapes(t *testing.T) {
 	t.Log("with cgo:", withCgo())
-	for _, l := range run(t, job{Scenario: "probe"}, Options{NoNamespaces: true}).Report.Missing() {
+	for _, l := range run(t, job{Scenario: "probe"}, options{noNamespaces: true}).Report.Missing() {
 		if l.Name == LayerRoot || l.Name == LayerLandlock || l.Name == LayerSeccomp {
 			t.Skipf("%s is missing: %s", l.Name, l.Reason)
 		}
@@ -120,7 +120,7 @@ func TestNoThreadEscapes(t *testing.T) {
 		{nil, ""},
 	} {
 		// Namespaces give capabilities to a user other than 0.
-		answer := run(t, job{Scenario: "threads", Only: test.only}, Options{})
+		answer := run(t, job{Scenario: "threads", Only: test.only}, options{})
 		if len(answer.Results) != 2*lockedThreads {
 			t.Fatalf("%d threads answered", len(answer.Results))
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
@@ -87,9 +88,10 @@ func (d *Dispatcher) Open() error {
 		return err
 	}
 	d.pool = worker.NewPool(c.Memory())
+	confined := func(report confine.Report) error { return d.current.Load().checkConfinement(report) }
 	var err error
 	var dir string
-	if d.store, dir, err = openStore(d.log, c.CacheDir); err != nil {
+	if d.store, dir, err = openStore(d.log, c.CacheDir, confined); err != nil {
 		return err
 	}
 	if dir != "" {

@@ -7,13 +7,15 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 )
 
-// openStore opens the store of compiled code in the cache directory, and returns that directory. If the cache directory cannot be used,
+// openStore opens the store of compiled code in the cache directory, and returns that directory. confined checks what a compiler
+// reports of its confinement. If the cache directory cannot be used,
 // modules are compiled into a temporary directory, and the returned directory is empty.
-func openStore(log hclog.Logger, dir string) (*code.Store, string, error) {
-	c := code.Config{Dir: dir, Compiler: reexec.Command(reexec.Compiler), Log: log}
+func openStore(log hclog.Logger, dir string, confined func(confine.Report) error) (*code.Store, string, error) {
+	c := code.Config{Dir: dir, Compiler: reexec.Command(reexec.Compiler), Confined: confined, Log: log}
 	store, err := code.Open(c)
 	switch {
 	case dir == "":

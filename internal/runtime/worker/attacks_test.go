@@ -2,12 +2,15 @@ package worker
 
 import (
 	"context"
+	"os/exec"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
 
@@ -86,5 +89,20 @@ func TestOperationsOfHostileWorkerAreCounted(t *testing.T) {
 	_, _ = s.Call(t.Context(), r)
 	if asked.Load() > 2*10 { // 10 operations of the call, and 10 of its retry
 		t.Errorf("the host performed %d operations of a call that may have 10", asked.Load())
+	}
+}
+
+// A worker that could have namespaces is not replaced by one without them if they cannot be created now.
+func TestWorkerIsNotStartedWithoutItsNamespaces(t *testing.T) {
+	s := newSupervisor(t, nil)
+	var attempts int
+	s.prepare = func(cmd *exec.Cmd) confine.Layer {
+		attempts++
+		layer := confine.Prepare(cmd)
+		cmd.Path = filepath.Join(t.TempDir(), "none") // the start fails
+		return layer
+	}
+	if _, err := s.Call(t.Context(), method("echo")); err == nil || attempts != 1 {
+		t.Errorf("the call returned %v after %d attempts to start a worker, want an error after 1", err, attempts)
 	}
 }

@@ -48,10 +48,7 @@ type process struct {
 // start starts a worker and returns when it is confined and its module is loaded. The error is an *engine.Error if
 // the module is the cause.
 func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
-	p, err := s.spawn(l, confine.Options{})
-	if err != nil { // retry without namespaces, whose number the system may limit
-		p, err = s.spawn(l, confine.Options{NoNamespaces: true})
-	}
+	p, err := s.spawn(l)
 	if err != nil {
 		l.release()
 		return nil, fmt.Errorf("cannot start a worker process: %w", err)
@@ -75,19 +72,19 @@ func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 }
 
 // spawn starts the process.
-func (s *Supervisor) spawn(l *Launch, o confine.Options) (*process, error) {
+func (s *Supervisor) spawn(l *Launch) (*process, error) {
 	p := &process{launch: l, gone: make(chan struct{}), stderr: &firstBytes{limit: 16 << 10}}
 	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
 	p.command.Args[0] = "bulkhead-worker" // the name that ps shows
 	p.command.Stderr = p.stderr
 	p.command.WaitDelay = time.Second // Wait returns even if another process keeps standard error open
-	confine.Prepare(p.command, o)
+	s.prepare(p.command)
 	ours, close, err := connect(p.command, l.Files)
 	if err != nil {
 		return nil, err
 	}
 	defer close() // if the host's copy of the worker's end stayed open, the host would not detect that the worker ended
-	if err := p.command.Start(); err != nil {
+	if err := confine.Start(p.command); err != nil {
 		_ = ours.Close()
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"strconv"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -57,8 +59,9 @@ type Hooked struct {
 
 // Supervisor starts, supervises and ends the worker processes of one plugin. It is safe for concurrent use.
 type Supervisor struct {
-	config Config
-	retry  chan struct{} // semaphore of capacity 1, which a call holds while it is retried
+	config  Config
+	prepare func(*exec.Cmd) confine.Layer // confine.Prepare; tests replace it
+	retry   chan struct{}                 // semaphore of capacity 1, which a call holds while it is retried
 
 	mu       sync.Mutex
 	current  *process // process that receives new calls; nil if there is none
@@ -77,7 +80,7 @@ func New(c Config) *Supervisor {
 	if c.Idle <= 0 {
 		c.Idle = defaultIdle
 	}
-	return &Supervisor{config: c, retry: make(chan struct{}, 1), all: map[*process]struct{}{}}
+	return &Supervisor{config: c, prepare: confine.Prepare, retry: make(chan struct{}, 1), all: map[*process]struct{}{}}
 }
 
 // Call makes a call. The caller must not have more than Limits.Concurrency calls in flight. The error is an *engine.Error, or the

@@ -81,7 +81,10 @@ func childMain(args []string, do work) int {
 
 // child reads a module from stdin, and does its work in c.Dir. The process exits when stdin is closed.
 func child(c childConfig, stdin io.Reader, do work) error {
-	dir, err := confineChild(c)
+	dir, report, err := confineChild(c)
+	if err == nil {
+		err = writeReport(report)
+	}
 	if err != nil {
 		return err
 	}
@@ -116,25 +119,25 @@ func isStorage(err error) bool {
 }
 
 // confineChild restricts the process to its standard streams and its output directory, and returns the path that the
-// output directory then has. Layers that the system lacks are skipped; the host's workers report them.
-func confineChild(c childConfig) (dir string, err error) {
+// output directory then has.
+func confineChild(c childConfig) (dir string, report confine.Report, err error) {
 	root, err := os.OpenFile(c.Dir, os.O_RDONLY|platform.Directory, 0)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer root.Close()
-	report, err := confine.Apply(confine.Config{
+	report, err = confine.Apply(confine.Config{
 		Root: &confine.Dir{FD: int(root.Fd()), Write: true}, Keep: []int{},
 		Memory: compilerMemory, AddressSpace: compilerMemory + spareSpace, Threads: threadsBase + 2*uint64(c.Workers), OpenFiles: 64,
 		FileSize: maxCode, CPU: c.CPU,
 	})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if report.Active(confine.LayerRoot) {
-		return "/", nil
+		return "/", report, nil
 	}
-	return c.Dir, nil
+	return c.Dir, report, nil
 }
 
 var errTruncated = errors.New("standard input ended before the module was complete")

@@ -22,6 +22,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 )
@@ -37,7 +39,10 @@ type Config struct {
 	Slots int
 	// CPU limits the processor time of a child; 0: two minutes. Its wall-clock time is limited to ten times that.
 	CPU time.Duration
-	Log hclog.Logger // nil: no log
+	// Confined decides whether the confinement that a child reports is sufficient; nil: it is if no layer is missing that the
+	// system supports. The child gets the module afterwards.
+	Confined func(confine.Report) error
+	Log      hclog.Logger // nil: no log
 
 	wall time.Duration // wall-clock limit of a child; 0: wallFactor*CPU
 }
@@ -94,6 +99,9 @@ func Open(c Config) (*Store, error) {
 	if len(c.Compiler) == 0 {
 		return nil, errors.New("call host.RunChild first in main: modules are compiled in a child process")
 	}
+	if c.Confined == nil {
+		c.Confined = isExpected
+	}
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
@@ -120,6 +128,9 @@ func Open(c Config) (*Store, error) {
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s, nil
 }
+
+// isExpected checks the confinement of a child where the config does not require all layers.
+func isExpected(report confine.Report) error { return report.Check(false) }
 
 // Close kills all compilers and removes the private cache.
 func (s *Store) Close() error {

@@ -64,14 +64,14 @@ func runRole(role, dir string, args []string) int {
 	case "crashed":
 		panic("of the compiler")
 	case "endless":
-		if _, err := confineChild(config); err != nil {
+		if _, _, err := confineChild(config); err != nil {
 			panic(err)
 		}
 		for n := 0; ; n++ { // until a resource limit ends the process
 			_ = n
 		}
 	case "greedy":
-		if _, err := confineChild(config); err != nil {
+		if _, _, err := confineChild(config); err != nil {
 			panic(err)
 		}
 		for kept := [][]byte{}; ; {

@@ -47,7 +47,7 @@ func ReadInfo(ctx context.Context, reader []string, file string) (info modinfo.I
 			err = storageError(rerr)
 		}
 	}()
-	j := &job{binary: module.Bytes(), dir: out.Path, workers: 1, config: Config{Compiler: reader, CPU: infoCPU, wall: wallFactor * infoCPU}}
+	j := &job{binary: module.Bytes(), dir: out.Path, workers: 1, config: Config{Compiler: reader, Confined: isExpected, CPU: infoCPU, wall: wallFactor * infoCPU}}
 	if err := j.run(ctx); err != nil {
 		return info, "", err
 	}

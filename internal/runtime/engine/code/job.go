@@ -17,9 +17,8 @@ import (
 )
 
 var (
-	errCrashed    = errors.New("the compiler crashed")
-	errNotStarted = errors.New("the compiler was not started")
-	errStarved    = errors.New("the compiler got too little processor time")
+	errCrashed = errors.New("the compiler crashed")
+	errStarved = errors.New("the compiler got too little processor time")
 )
 
 const (
@@ -39,20 +38,16 @@ type job struct {
 
 // run compiles in a child process. The error is an *Error, or the cause of ctx's cancellation.
 func (j *job) run(ctx context.Context) error {
-	err := j.compile(ctx, confine.Options{})
-	if errors.Is(err, errNotStarted) { // the system may refuse to create more namespaces
-		err = j.compile(ctx, confine.Options{NoNamespaces: true})
-	}
-	return err
-}
-
-func (j *job) compile(ctx context.Context, o confine.Options) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, j.config.wall, errStarved)
 	defer cancel()
-	child := j.command(ctx, o)
+	child := j.command(ctx)
 	stderr := &prefixBuffer{}
 	child.Stderr = stderr
 	stdin, err := child.StdinPipe()
+	var stdout io.ReadCloser
+	if err == nil {
+		stdout, err = child.StdoutPipe()
+	}
 	if err != nil {
 		return &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: err}
 	}
@@ -61,12 +56,20 @@ func (j *job) compile(ctx context.Context, o confine.Options) error {
 		// The kernel sends the child its parent-death signal when this thread exits, so the thread must outlive the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		if err := child.Start(); err != nil {
+		if err := confine.Start(child); err != nil {
 			stdin.Close()
-			ended <- &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: errors.Join(errNotStarted, err)}
+			ended <- &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: err}
 			return
 		}
-		go j.sendModule(stdin)
+		switch err := readReport(stdout, j.config.Confined); {
+		case err == nil:
+			go j.sendModule(stdin)
+		case !errors.Is(err, io.EOF): // EOF: the child has failed, and its exit code says why
+			_ = child.Process.Kill() // fails only if the process has already ended
+			_ = child.Wait()
+			ended <- &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: err}
+			return
+		}
 		ended <- child.Wait()
 	}()
 	select {
@@ -81,13 +84,13 @@ func (j *job) compile(ctx context.Context, o confine.Options) error {
 	return j.result(ctx, child, err, stderr.String())
 }
 
-func (j *job) command(ctx context.Context, o confine.Options) *exec.Cmd {
+func (j *job) command(ctx context.Context) *exec.Cmd {
 	command := slices.Clone(j.config.Compiler)
 	command = append(command, j.dir, strconv.Itoa(j.workers), strconv.Itoa(int(j.cpu()/time.Second)))
 	child := exec.CommandContext(ctx, command[0], command[1:]...)
 	child.Dir = "/"
 	child.WaitDelay = endGrace / 2 // another process may hold the child's standard error open
-	confine.Prepare(child, o)
+	confine.Prepare(child)
 	return child
 }
 

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
@@ -381,5 +382,30 @@ func TestRetryIsLogged(t *testing.T) {
 	w.ensure(s, w.module("a"))
 	if !strings.Contains(out.String(), "the compiler failed and is retried once") {
 		t.Errorf("the retry is not logged: %s", out.String())
+	}
+}
+
+// TestModuleIsNotSentToUnconfinedCompiler has a compiler report its confinement, and refuses it.
+func TestModuleIsNotSentToUnconfinedCompiler(t *testing.T) {
+	w := newEnv(t)
+	refusal := errors.New("a layer is missing")
+	var reports []confine.Report
+	s := w.open("compile", func(c *Config) {
+		c.Confined = func(r confine.Report) error {
+			reports = append(reports, r)
+			return refusal
+		}
+	})
+	_, err := s.Ensure(t.Context(), w.module("a"), Foreground)
+	if !errors.Is(err, refusal) {
+		t.Errorf("got the error %v, want %v", err, refusal)
+	}
+	if len(reports) != 2 || len(reports[0]) == 0 || len(reports[0].Unexpected()) > 0 { // the compiler is retried once
+		t.Errorf("the compilers reported %v", reports)
+	}
+	if found, err := w.open("compile").Ensure(t.Context(), w.module("a"), Foreground); err != nil {
+		t.Errorf("the refusal was cached: %v", err)
+	} else if err := found.Close(); err != nil {
+		t.Error(err)
 	}
 }
