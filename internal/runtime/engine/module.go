@@ -85,8 +85,8 @@ func (m *Module) Call(ctx context.Context, r Prepared) (Held, error) {
 		return Held{}, err
 	}
 	m.trackCalls(1)
-	limited, cancel := context.WithTimeout(ctx, m.spec.Time)
-	defer cancel()
+	limited := limit(ctx, m.spec.Time)
+	defer limited.release()
 	response, failure := m.callInstance(limited, r)
 	if failure != nil {
 		m.trackCalls(-1)
