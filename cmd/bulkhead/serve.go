@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -84,6 +85,11 @@ const (
 // maxStderr bounds the log lines that wait for stderr, in bytes.
 const maxStderr = 1 << 20
 
+// heapReserve is the size, in bytes, of an allocation that a server holds and never touches, so that it takes address space only. The garbage
+// collector counts it as live, and therefore lets as many bytes more of garbage pile up. Without it, a server, whose live heap is a few MiB,
+// collects garbage every few hundred calls, which took a sixth of its processor time. A higher GC target would multiply a large heap, too.
+const heapReserve = 8 << 20
+
 // server describes the server that options.serve runs.
 type server struct {
 	http   host.HTTPOptions // Address is empty for stdio
@@ -133,6 +139,7 @@ func (o *options) serve(ctx context.Context, s server) error {
 		return s.end(ctx, err)
 	}
 	opened.Store(h)
+	defer runtime.KeepAlive(make([]byte, heapReserve))
 	if s.watch {
 		h.Watch(ctx)
 	}
