@@ -3,9 +3,11 @@
 package reexec
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 )
 
 // prefix is the prefix of a child's first argument.
@@ -53,4 +55,10 @@ func Command(name string, args ...string) []string {
 		return nil
 	}
 	return slices.Concat([]string{self, prefix + name}, args)
+}
+
+// IsTransient reports whether a process could not be started for lack of something that the system may have again later: processes, memory
+// or open files.
+func IsTransient(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE}, func(target error) bool { return errors.Is(err, target) })
 }

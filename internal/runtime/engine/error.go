@@ -25,7 +25,7 @@ const (
 	CodeFuel            Code = "fuel"                // the call exceeded its instruction limit
 	CodeMemory          Code = "memory"              // the module crashed after memory growth was refused
 	CodeStack           Code = "stack_overflow"      // the module's calls nested too deep
-	CodeQueue           Code = "busy"                // no slot to run the call became free in time
+	CodeQueue           Code = "busy"                // no slot to run the call became free in time, or its process was ended while it started
 	CodeCanceled        Code = "canceled"            // the caller cancelled the call
 	CodeNoResponse      Code = "no_response"         // the module returned without a response
 	CodeInputSize       Code = "input_too_large"     // the request exceeds its limit

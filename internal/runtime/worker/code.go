@@ -9,6 +9,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 )
 
+// tryAgain ends the messages of failures that have nothing to do with the module and the call.
+const tryAgain = ": try again"
+
 // CodeError converts an error of a code.Store to the error that Config.Prepare returns. file is the plugin's module.
 func CodeError(plugin, file string, err error) error {
 	refused := (*code.Error)(nil)
@@ -18,6 +21,8 @@ func CodeError(plugin, file string, err error) error {
 	text := visible.Bounded(refused.Text, 500)
 	failure := &engine.Error{Code: engine.CodeInternal, Plugin: plugin, Message: "cannot run: " + text, Err: err}
 	switch refused.Reason {
+	case code.Interrupted:
+		failure.Code, failure.Message = engine.CodeQueue, failure.Message+tryAgain
 	case code.Missing:
 		failure.Code = engine.CodeModuleMissing
 	case code.Digest:

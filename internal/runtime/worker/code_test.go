@@ -12,7 +12,7 @@ import (
 
 func TestCodeErrorNamesTheReason(t *testing.T) {
 	for want, reason := range map[engine.Code]code.Reason{
-		engine.CodeModuleMissing: code.Missing, engine.CodeDigest: code.Digest, engine.CodeInvalidModule: code.Invalid, engine.CodeInternal: code.Compiler,
+		engine.CodeModuleMissing: code.Missing, engine.CodeDigest: code.Digest, engine.CodeInvalidModule: code.Invalid, engine.CodeInternal: code.Compiler, engine.CodeQueue: code.Interrupted,
 	} {
 		s := newSupervisor(t, func(c *Config) {
 			c.Prepare = func(context.Context) (*Launch, error) {
@@ -22,6 +22,9 @@ func TestCodeErrorNamesTheReason(t *testing.T) {
 		text := "cannot run: why·"
 		if reason == code.Invalid {
 			text = "cannot run m.wasm: why·"
+		}
+		if reason == code.Interrupted {
+			text += ": try again"
 		}
 		_, err := s.Call(t.Context(), method("echo"))
 		if failure := (*engine.Error)(nil); !errors.As(err, &failure) || failure.Code != want || failure.Message != text {

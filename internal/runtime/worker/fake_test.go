@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -67,10 +68,15 @@ func fakeWorker() int {
 	case "crashing":
 		fmt.Fprintln(os.Stderr, "fatal error: no luck")
 		return 2
+	case "killed at first", "killed at once":
+		f.awaitKill(setup)
 	case "early":
 		_ = f.out.Write(wire.TypeResult, 1, []byte("{}"))
 	}
 	_ = f.out.Write(wire.TypeReady, 0, []byte("[]"))
+	if setup.Plugin == "killed while loading" {
+		f.awaitKill(setup)
+	}
 	_ = f.out.Write(wire.TypeLoaded, 0)
 	for {
 		frame, err := f.in.Next()
@@ -79,6 +85,22 @@ func fakeWorker() int {
 		}
 		f.take(frame)
 	}
+}
+
+// awaitKill waits until the test has killed this process, unless the plugin is "killed at first" and this is not the first process. A process
+// cannot kill itself if it is the first one of a PID namespace.
+func (f *fake) awaitKill(setup wire.Setup) {
+	if items, _ := os.ReadDir(setup.Cwd); len(items) > 0 && setup.Plugin == "killed at first" {
+		return
+	}
+	pid, err := os.Readlink("/proc/self") // the ID in the namespace of the test
+	if err != nil {
+		panic(err)
+	}
+	if err := os.WriteFile(filepath.Join(setup.Cwd, pid), nil, 0o600); err != nil {
+		panic(err)
+	}
+	select {}
 }
 
 func (f *fake) take(frame wire.Frame) {

@@ -154,26 +154,34 @@ func waitReporting(ctx context.Context, done <-chan struct{}, waiting func()) {
 	}
 }
 
-// launch starts a process. If the compiled code turns out to be unusable, it compiles it again and retries once.
+// launch starts a process. It retries once if the compiled code turns out to be unusable, which it compiles again, or if the process was
+// ended from outside.
 func (s *Supervisor) launch(ctx context.Context) (*process, error) {
-	l, err := s.config.Prepare(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.start(ctx, l)
-	if failure := (*engine.Error)(nil); errors.As(err, &failure) && failure.Code == engine.CodeStale && l.Discard != nil {
+	p, l, err := s.prepareAndStart(ctx)
+	switch failure := (*engine.Error)(nil); {
+	case l != nil && errors.As(err, &failure) && failure.Code == engine.CodeStale && l.Discard != nil:
 		s.config.Log.Warn("the compiled code is unusable: the module is compiled again", "reason", failure.Message)
 		if err = l.Discard(); err == nil {
-			if l, err = s.config.Prepare(ctx); err == nil {
-				p, err = s.start(ctx, l)
-			}
+			p, _, err = s.prepareAndStart(ctx)
 		}
+	case isTransient(err) && ctx.Err() == nil:
+		s.config.Log.Warn("a worker process did not start, which is tried again once", "reason", err)
+		p, _, err = s.prepareAndStart(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
 	s.config.Pool.add(s, p)
 	return p, nil
+}
+
+func (s *Supervisor) prepareAndStart(ctx context.Context) (*process, *Launch, error) {
+	l, err := s.config.Prepare(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := s.start(ctx, l)
+	return p, l, err
 }
 
 // adopt registers a process that runs a single call and is then retired.

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
@@ -51,7 +53,7 @@ func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 	p, err := s.spawn(l)
 	if err != nil {
 		l.release()
-		return nil, fmt.Errorf("cannot start a worker process: %w", err)
+		return nil, &startError{Err: err, Transient: reexec.IsTransient(err)}
 	}
 	go p.wait()
 	stop := context.AfterFunc(ctx, func() { p.kill("no call waits for it any more") })
@@ -64,11 +66,27 @@ func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 	if err != nil {
 		p.settle()
 		if failure := (*engine.Error)(nil); !errors.As(err, &failure) && ctx.Err() == nil {
-			err = fmt.Errorf("cannot start a worker process: %w: %s", err, p.reason())
+			err = &startError{Err: fmt.Errorf("%w: %s", err, p.reason()), Transient: p.wasInterrupted() && !errors.Is(err, wire.ErrProtocol)}
 		}
 		return nil, err
 	}
 	return p, nil
+}
+
+// startError says that a worker did not start, which has nothing to do with a call: no module has run.
+type startError struct {
+	Err       error
+	Transient bool // whether a later start may succeed
+}
+
+func (e *startError) Error() string { return "cannot start a worker process: " + e.Err.Error() }
+
+func (e *startError) Unwrap() error { return e.Err }
+
+// isTransient reports whether err is a startError after which a later start may succeed.
+func isTransient(err error) bool {
+	failure, ok := errors.AsType[*startError](err)
+	return ok && failure.Transient
 }
 
 // spawn starts the process.
@@ -208,6 +226,16 @@ func (p *process) reason() string {
 		return fmt.Sprintf("%v: %s", state, line)
 	}
 	return state.String()
+}
+
+// wasInterrupted reports whether the process, which has ended, was ended from outside: by another process, by the kernel's
+// out-of-memory killer, or because it was too slow.
+func (p *process) wasInterrupted() bool {
+	if p.killed.Load() != nil {
+		return true
+	}
+	status, ok := p.command.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && slices.Contains([]syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}, status.Signal())
 }
 
 // outOfMemory reports whether the process ended because the kernel refused it memory. It does not detect the kernel's

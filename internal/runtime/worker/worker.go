@@ -234,5 +234,8 @@ func (s *Supervisor) callError(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return s.fail(engine.CodeCanceled, ctx.Err(), "was cancelled")
 	}
+	if isTransient(err) {
+		return s.fail(engine.CodeQueue, err, "cannot run: %v%s", err, tryAgain)
+	}
 	return s.fail(engine.CodeInternal, err, "cannot run: %v", err)
 }

@@ -96,7 +96,7 @@ func (c *cache) fill(ctx context.Context, m Module, sum string, p Priority, turn
 		return nil, err
 	}
 	err = c.compile(ctx, binary, dir, p)
-	if failure := (*Error)(nil); errors.As(err, &failure) && failure.Reason == Compiler && ctx.Err() == nil {
+	if failure := (*Error)(nil); errors.As(err, &failure) && (failure.Reason == Compiler || failure.Reason == Interrupted) && ctx.Err() == nil {
 		c.store.log.Warn("the compiler failed and is retried once", "plugin", m.Name, "reason", failure.Text)
 		err = c.compile(ctx, binary, dir, p)
 	}

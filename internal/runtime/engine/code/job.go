@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 )
 
@@ -49,7 +50,7 @@ func (j *job) run(ctx context.Context) error {
 		stdout, err = child.StdoutPipe()
 	}
 	if err != nil {
-		return &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: err}
+		return notStarted(err)
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -58,7 +59,7 @@ func (j *job) run(ctx context.Context) error {
 		defer runtime.UnlockOSThread()
 		if err := confine.Start(child); err != nil {
 			stdin.Close()
-			ended <- &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: err}
+			ended <- notStarted(err)
 			return
 		}
 		switch err := readReport(stdout, j.config.Confined); {
@@ -67,7 +68,7 @@ func (j *job) run(ctx context.Context) error {
 		case !errors.Is(err, io.EOF): // EOF: the child has failed, and its exit code says why
 			_ = child.Process.Kill() // fails only if the process has already ended
 			_ = child.Wait()
-			ended <- &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: err}
+			ended <- notStarted(err)
 			return
 		}
 		ended <- child.Wait()
@@ -116,7 +117,7 @@ func (j *job) result(ctx context.Context, child *exec.Cmd, err error, stderr str
 	case errors.As(err, &failed):
 		return failed
 	case errors.Is(context.Cause(ctx), errStarved):
-		return &Error{Reason: Compiler, Text: fmt.Sprintf("compiling the module did not finish within %s: the machine is too busy: try again", j.config.wall), Err: errStarved}
+		return &Error{Reason: Interrupted, Text: fmt.Sprintf("compiling the module did not finish within %s: the machine is too busy: try again", j.config.wall), Err: errStarved}
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case state == nil:
@@ -130,10 +131,19 @@ func (j *job) result(ctx context.Context, child *exec.Cmd, err error, stderr str
 	case state.ExitCode() == exitCrash && outOfMemory(stderr):
 		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling the module takes more than %d MiB of memory: simplify its largest functions", compilerMemory>>20)}
 	case state.ExitCode() < 0:
-		return &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler was killed (%v)", state), Err: err}
+		return &Error{Reason: Interrupted, Text: fmt.Sprintf("the compiler was killed (%v)", state), Err: err}
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
 	return &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler crashed (%v): %s", state, line), Err: errCrashed}
+}
+
+// notStarted returns the error of a compiler that did not start.
+func notStarted(err error) *Error {
+	failure := &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: err}
+	if reexec.IsTransient(err) {
+		failure.Reason = Interrupted
+	}
+	return failure
 }
 
 // exitCrash is the exit code of a Go program that panics or runs out of memory.

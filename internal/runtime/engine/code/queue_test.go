@@ -222,7 +222,7 @@ func TestKilledCompilerIsRetried(t *testing.T) {
 	w = newEnv(t)
 	s, m := w.open("killed"), w.module("a")
 	for range 2 {
-		w.ensureFails(s, m, Compiler, "was killed (signal: killed)")
+		w.ensureFails(s, m, Interrupted, "was killed (signal: killed)")
 	}
 	if n := w.count("started-"); n != 4 {
 		t.Errorf("%d compilers were started, want two for each call", n)
@@ -271,7 +271,7 @@ func TestFailuresAreCached(t *testing.T) {
 func TestCachedFailuresExpire(t *testing.T) {
 	var f failures
 	f.put("a", &Error{Reason: Invalid})
-	f.put("killed", &Error{Reason: Compiler})
+	f.put("killed", &Error{Reason: Interrupted})
 	f.put("full", &Error{Reason: Storage})
 	if f.get("a") == nil || f.get("killed") != nil || f.get("full") != nil {
 		t.Errorf("want only the failure of an invalid module, got %v", f.byKey)
