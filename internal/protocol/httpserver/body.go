@@ -14,7 +14,7 @@ import (
 const smallBody = 16 << 10
 
 // readBody reads the body of a request within bounds of size and time. The memory of a large body is counted as it arrives,
-// whatever the length that the header states. release must be called when the body is not used any more.
+// whatever the length that the header states. release must be called when the body is not used any more. The connection is busy then.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), status int, why string) {
 	long := fmt.Sprintf("the body is longer than %d bytes", s.config.MaxBody)
 	if r.ContentLength > s.config.MaxBody {
@@ -25,7 +25,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 		largest = r.ContentLength + 1
 	}
 	reserved := int64(0)
-	release = func() { s.bodies.give(reserved) }
+	release = func() { s.bodies.give(reserved); reserved = 0 }
 	reserve := func(n int64) bool {
 		if !s.bodies.take(n) {
 			return false
@@ -33,6 +33,17 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 		reserved += n
 		return true
 	}
+	s.connections.setAnswering(r, false)
+	defer func() {
+		answers := s.connections.setBusy
+		if why != "" {
+			answers = func(r *http.Request) bool { return s.connections.setAnswering(r, true) }
+		}
+		if !answers(r) {
+			release()
+			panic(http.ErrAbortHandler)
+		}
+	}()
 	control := http.NewResponseController(w)
 	defer func() { _ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) }()
 	body = make([]byte, 0, min(largest, smallBody))

@@ -44,7 +44,9 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, owner call.Principa
 	}
 	s.begin()
 	defer s.done()
-	s.connections.setBusy(r)
+	if !s.connections.setBusy(r) {
+		panic(http.ErrAbortHandler)
+	}
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()

@@ -16,6 +16,9 @@ import (
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.connections.setAnswering(r, true) {
+		panic(http.ErrAbortHandler)
+	}
 	control, now := http.NewResponseController(w), time.Now()
 	write := now.Add(writeTimeout)
 	if r.ContentLength != 0 { // the server of package http reads a body before it sends a refusal

@@ -45,7 +45,6 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, owner call.Princip
 	if m == nil {
 		return
 	}
-	s.connections.setBusy(r)
 	if m.ID() != nil || m.IsBatch() { // calls in flight may need notifications and responses, whatever the load
 		if s.draining.Load() {
 			release()
