@@ -39,7 +39,7 @@ func BenchmarkMessage(b *testing.B) {
 			s, _ := newLineSession(newGateway(b, Config{Checked: true}, c), io.Discard, func(error) {})
 			b.ReportAllocs()
 			for b.Loop() {
-				s.handle(b.Context(), b.Context(), line, false)
+				s.handle(b.Context(), b.Context(), b.Context(), line, false)
 				<-c.answered
 			}
 		})

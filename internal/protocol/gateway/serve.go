@@ -14,6 +14,10 @@ import (
 const (
 	stopGrace   = 400 * time.Millisecond // for calls to end
 	answerGrace = 100 * time.Millisecond // for the error responses of the calls that have not ended
+
+	// refuseGrace is how long Serve answers further requests after all calls have ended: they may have been sent before the client could
+	// know of the shutdown.
+	refuseGrace = 50 * time.Millisecond
 )
 
 var errStopped = errors.New("the server is shutting down")
@@ -42,9 +46,9 @@ func (g *Gateway) ServeLocal(ctx context.Context, in io.Reader, out io.Writer, l
 // At the end of in, it waits for the calls in flight, writes their responses and returns nil. The duration is bounded by
 // the limits of the calls and by the time that the client takes to read.
 //
-// When ctx ends, it stops reading and lets the calls in flight continue for the duration that drain returns. Then it cancels them,
-// responds to the remaining ones with an error, and returns ctx's error at most 500 ms later, even if a Write blocks or a
-// call ignores its context. The goroutine of a blocked Read or Write remains until the Read or Write returns; data that
+// When ctx ends, it responds to further requests with an error, and lets the calls in flight continue for the duration that drain
+// returns. Then it cancels them, responds to the remaining ones with an error, and returns ctx's error at most 500 ms later, even if a
+// Write blocks or a call ignores its context. The goroutine of a blocked Read or Write remains until the Read or Write returns; data that
 // it reads is dropped.
 //
 // If a Write fails, it cancels the calls and returns the error.
@@ -55,7 +59,7 @@ func (g *Gateway) ServeDrain(ctx context.Context, in io.Reader, out io.Writer, d
 func (g *Gateway) serve(ctx context.Context, in io.Reader, out io.Writer, drain func() time.Duration, local *Local) error {
 	calls, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	reading, stopReading := context.WithCancel(ctx)
+	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReading()
 	s, w := newLineSession(g, out, stop)
 	if local != nil {
@@ -65,19 +69,25 @@ func (g *Gateway) serve(ctx context.Context, in io.Reader, out io.Writer, drain 
 	defer g.unregister(s)
 
 	read := make(chan error, 1)
-	go func() { read <- s.read(reading, calls, in) }()
+	inputEnded := make(chan struct{})
+	go func() { read <- s.read(reading, ctx, calls, in); close(inputEnded) }()
 	var err error
 	select {
 	case err = <-read:
 	case <-ctx.Done():
 	case <-calls.Done(): // a Write failed
+		stopReading()
 	}
-	stopReading()
 	ended := s.finish()
 	select {
 	case <-ended:
+		if ctx.Err() != nil {
+			await(inputEnded, refuseGrace)
+		}
 	case <-ctx.Done():
-		s.shutDown(ended, stop, drain())
+		if s.shutDown(ended, stop, drain()) {
+			await(inputEnded, refuseGrace)
+		}
 	case <-calls.Done():
 		await(ended, stopGrace)
 	}
@@ -94,7 +104,7 @@ func (g *Gateway) serve(ctx context.Context, in io.Reader, out io.Writer, drain 
 // finish refuses further calls. The channel is closed when every message that was read has its response.
 func (s *session) finish() <-chan struct{} {
 	s.calls.close()
-	s.asks.close() // nothing is read any more
+	s.asks.close() // no answers are read any more
 	ended := make(chan struct{})
 	go func() {
 		s.waitHandled()
@@ -112,14 +122,14 @@ func (s *session) waitHandled() {
 }
 
 // shutDown waits for calls to end, cancels them after the duration "drain", and responds with an error for those that
-// do not end.
-func (s *session) shutDown(ended <-chan struct{}, stop context.CancelCauseFunc, drain time.Duration) {
+// do not end. It reports whether all have ended.
+func (s *session) shutDown(ended <-chan struct{}, stop context.CancelCauseFunc, drain time.Duration) bool {
 	if await(ended, drain) {
-		return
+		return true
 	}
 	stop(errStopped)
 	if await(ended, stopGrace) {
-		return
+		return true
 	}
 	s.g.log.Warn("cancelled calls have not ended, or the client does not read their responses", "waited", stopGrace)
 	answered := make(chan struct{})
@@ -129,6 +139,7 @@ func (s *session) shutDown(ended <-chan struct{}, stop context.CancelCauseFunc, 
 		close(answered)
 	}()
 	await(answered, answerGrace)
+	return false
 }
 
 // await waits until done is closed, and reports whether that happened within a duration.

@@ -39,6 +39,7 @@ type session struct {
 	handling sync.Mutex // held while a line is handled
 
 	// Guarded by handling.
+	refuses bool               // the server is shutting down, so that requests are refused
 	single  bool               // a single message is handled, whose call Handle returns
 	taken   func()             // see Session.Handle
 	version string             // negotiated by initialize; empty before
@@ -68,12 +69,12 @@ func newLineSession(g *Gateway, out io.Writer, broken func(error)) (*session, *w
 	return s, w
 }
 
-// read handles messages until in or reading ends; calls is the context of the calls that it starts. The error is
-// that of in.
-func (s *session) read(reading, calls context.Context, in io.Reader) error {
+// read handles messages until in or reading ends; calls is the context of the calls that it starts. After serving has ended, requests are
+// refused. The error is that of in.
+func (s *session) read(reading, serving, calls context.Context, in io.Reader) error {
 	for lines := newLineReader(in, s.g.maxLine); ; {
 		line, long, err := lines.next()
-		if !s.handle(reading, calls, line, long) {
+		if !s.handle(reading, serving, calls, line, long) {
 			return nil
 		}
 		if err != nil {
@@ -86,12 +87,13 @@ func (s *session) read(reading, calls context.Context, in io.Reader) error {
 }
 
 // handle handles one line. It returns false if it dropped the line because reading has ended.
-func (s *session) handle(reading, calls context.Context, line []byte, long bool) bool {
+func (s *session) handle(reading, serving, calls context.Context, line []byte, long bool) bool {
 	s.handling.Lock()
 	defer s.handling.Unlock()
 	if reading.Err() != nil {
 		return false
 	}
+	s.refuses = serving.Err() != nil
 	switch {
 	case long:
 		putError(s.own, leadingID(line), invalidRequest(fmt.Sprintf("a message is longer than %d bytes", s.g.maxLine)))
@@ -156,6 +158,10 @@ func (s *session) request(ctx context.Context, m *message, to Peer) {
 			putError(to, m.id, &abi.Error{Code: abi.CodeInternal, Message: "internal error"})
 		}
 	}()
+	if s.refuses {
+		putError(to, m.id, &abi.Error{Code: codeServerError, Message: "The server is shutting down: the request was refused"})
+		return
+	}
 	if m.params.all != nil && rawjson.Kind(m.params.all) != '{' {
 		putError(to, m.id, invalidParams("params must be an object"))
 		return

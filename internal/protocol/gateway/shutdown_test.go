@@ -17,6 +17,11 @@ func shutDown(id string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32000,"message":"The server is shutting down: the request was cancelled"}}`
 }
 
+// refused returns the response to a request that is read during the shutdown.
+func refused(id string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32000,"message":"The server is shutting down: the request was refused"}}`
+}
+
 // connectWithDrain starts a session with a drain time of one minute.
 func connectWithDrain(t *testing.T, g *Gateway, out io.Writer) *peer {
 	t.Helper()
@@ -33,15 +38,37 @@ func connectWithDrain(t *testing.T, g *Gateway, out io.Writer) *peer {
 
 func TestDrain(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, h *held, p *peer){
-		"a call in flight may finish, and reading stops": func(t *testing.T, h *held, p *peer) {
+		"a call in flight may finish, and further requests are refused": func(t *testing.T, h *held, p *peer) {
 			wantLines(t, p.say(callLine("1", "held")))
 			p.cancel()
-			wantLines(t, p.say(callLine("2", "echo")))
+			wantLines(t, p.say(callLine("2", "echo"), `{"jsonrpc":"2.0","id":3,"method":"ping"}`, "["+callLine("4", "echo")+"]"), refused("2"), refused("3"), "["+refused("4")+"]")
 			close(h.release)
 			if err := <-p.served; !errors.Is(err, context.Canceled) {
 				t.Errorf("Serve: %v, want context.Canceled", err)
 			}
 			wantLines(t, p.out.lines(), echoed("1"))
+		},
+		"requests that were sent when the last call ended are refused": func(t *testing.T, h *held, p *peer) {
+			p.cancel()
+			synctest.Wait()
+			wantLines(t, p.say(callLine("1", "echo")), refused("1"))
+			p.in.Close()
+			start := time.Now()
+			<-p.served
+			if waited := time.Since(start); waited != 0 {
+				t.Errorf("Serve took %v after the end of the input", waited)
+			}
+		},
+		"a call can be cancelled": func(t *testing.T, h *held, p *peer) {
+			p.say(callLine("1", "held"))
+			start := time.Now()
+			p.cancel()
+			synctest.Wait()
+			p.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+			<-p.served
+			if waited := time.Since(start); waited > refuseGrace {
+				t.Errorf("Serve took %v", waited)
+			}
 		},
 		"it ends when the last call ends": func(t *testing.T, h *held, p *peer) {
 			p.say(callLine("1", "held"))
@@ -50,8 +77,8 @@ func TestDrain(t *testing.T) {
 			time.Sleep(time.Second)
 			close(h.release)
 			<-p.served
-			if waited := time.Since(start); waited != time.Second {
-				t.Errorf("Serve took %v, want 1s", waited)
+			if waited := time.Since(start); waited != time.Second+refuseGrace {
+				t.Errorf("Serve took %v, want 1s and the time for refusals", waited)
 			}
 		},
 		"calls that do not end are cancelled and get an error response": func(t *testing.T, h *held, p *peer) {
@@ -59,8 +86,8 @@ func TestDrain(t *testing.T) {
 			start := time.Now()
 			p.cancel()
 			<-p.served
-			if waited := time.Since(start); waited != time.Minute {
-				t.Errorf("Serve took %v, want 1m", waited)
+			if waited := time.Since(start); waited != time.Minute+refuseGrace {
+				t.Errorf("Serve took %v, want 1m and the time for refusals", waited)
 			}
 			got := p.out.lines()
 			slices.Sort(got)
