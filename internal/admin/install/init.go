@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -313,14 +314,31 @@ func (s *Setup) provide(o discovery.Options, view *catalog.Catalog, p *catalog.P
 // permitWriting returns a function that permits only files that the plugin could write itself.
 func permitWriting(o discovery.Options, view *catalog.Catalog, p *catalog.Plugin) ready.Permit {
 	return func(path string) error {
+		if obstacle := obstacleTo(path); obstacle != "" {
+			return fmt.Errorf("%s cannot be created while a file, or a symbolic link that cannot be followed, is in its path: remove %s", path, obstacle)
+		}
 		answers, err := explain.Paths(o, view, explain.SubjectOf(o, view, p), path)
 		if err != nil {
-			return fmt.Errorf("%w: it cannot be created while a file, or a symbolic link that cannot be followed, is in its path: remove that file or link", err)
+			return err
 		}
 		if write := answers[1]; !write.Allowed {
 			return fmt.Errorf("%s cannot be created: %s", write.Asked, write.Why)
 		}
 		return nil
+	}
+}
+
+// obstacleTo returns the nearest existing ancestor of a path if it is no directory, and otherwise "". The grants permit paths below it,
+// so the verdict of the file tree does not name it.
+func obstacleTo(path string) string {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); err != nil && dir != filepath.Dir(dir) {
+			continue
+		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return dir
+		}
+		return ""
 	}
 }
 
