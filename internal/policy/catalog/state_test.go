@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 )
 
@@ -24,6 +25,7 @@ func problems(h *host.Host) map[string]string {
 }
 
 func TestUnusableStateDirectoryDisablesOnlyPluginsThatNeedIt(t *testing.T) {
+	const readOnly = "it is read-only"
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, w *hosttest.World) error
 		want  []string
@@ -49,14 +51,15 @@ func TestUnusableStateDirectoryDisablesOnlyPluginsThatNeedIt(t *testing.T) {
 			return os.WriteFile(w.Dir+"/state/bulkhead/needs", nil, 0o600)
 		},
 			[]string{"the state directory $W/state/bulkhead/needs cannot be created", "not a directory", "XDG_STATE_HOME"}, "the plugin gets no state directory"},
-		"it is read-only": {func(t *testing.T, w *hosttest.World) error {
-			if os.Geteuid() == 0 {
-				t.Skip("root can write to any directory")
-			}
+		readOnly: {func(t *testing.T, w *hosttest.World) error {
+			t.Cleanup(func() { _ = os.Chmod(w.Dir+"/state/bulkhead", 0o700) })
 			return os.Chmod(w.Dir+"/state/bulkhead", 0o500)
 		}, []string{"the state directory $W/state/bulkhead/needs cannot be created", "permission denied"}, "the plugin gets no state directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == readOnly && testenv.AsNobody(t) {
+				return
+			}
 			w := hosttest.New(t, hosttest.Plugin("needs", wasmtest.Answering(hosttest.Done), asking+hosttest.Reads("needs_reads")), hosttest.Plugin("other", wasmtest.Answering(hosttest.Done), hosttest.Reads("other_reads")),
 				hosttest.Files{"state/bulkhead": "/"})
 			if err := c.spoil(t, w); err != nil {
@@ -80,8 +83,8 @@ func TestUnusableStateDirectoryDisablesOnlyPluginsThatNeedIt(t *testing.T) {
 }
 
 func TestExistingStateDirectoryInReadOnlyParentIsGranted(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root can write to any directory")
+	if testenv.AsNobody(t) {
+		return
 	}
 	w := hosttest.New(t, hosttest.Plugin("needs", wasmtest.Answering(hosttest.Done), asking+hosttest.Reads("needs_reads")), hosttest.Files{"state/bulkhead/needs/kept": "x"})
 	if err := os.Chmod(w.Dir+"/state/bulkhead", 0o500); err != nil {

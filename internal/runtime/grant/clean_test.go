@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -125,8 +126,8 @@ func TestFailedRemovalIsReportedOnce(t *testing.T) {
 }
 
 func TestUnreadableLeftoverDoesNotFailResolve(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root reads every directory")
+	if testenv.AsNobody(t) {
+		return
 	}
 	w := newWorld(t)
 	closed := w.dir(".local/state/bulkhead/.staging/a/closed")

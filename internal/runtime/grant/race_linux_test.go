@@ -3,7 +3,6 @@ package grant
 import (
 	"errors"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -135,29 +134,15 @@ func TestCreateUnderSwaps(t *testing.T) {
 }
 
 func TestUnreadableAncestorOfGrantIsReported(t *testing.T) {
+	if testenv.AsNobody(t) {
+		return
+	}
 	w := newWorld(t)
-	for dir := w.home; dir != os.TempDir() && len(dir) > 1; dir = dir[:strings.LastIndexByte(dir, '/')] {
-		_ = os.Chmod(dir, 0o755) // may fail for directories that the test did not create
-	}
 	w.dir("a/b")
-	w.must(os.Chmod(w.path("a"), 0o700))
 	w.grant(manifest.Read, "a/b")
-	w.Places.State = ""
-	if os.Geteuid() != 0 {
-		w.must(os.Chmod(w.path("a"), 0))
-		t.Cleanup(func() { os.Chmod(w.path("a"), 0o700) })
-	} else {
-		// Root has all permissions. The test therefore accesses files as another user, in this thread only.
-		runtime.LockOSThread()
-		if err := unix.Setfsuid(65534); err != nil {
-			t.Skipf("cannot become another user: %v", err)
-		}
-	}
+	w.must(os.Chmod(w.path("a"), 0))
+	t.Cleanup(func() { os.Chmod(w.path("a"), 0o700) })
 	_, err := Resolve(w.Config)
-	if os.Geteuid() == 0 {
-		w.must(unix.Setfsuid(0))
-		runtime.UnlockOSThread()
-	}
 	if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), `granted directory `+w.path("a/b")) {
 		t.Errorf("got %v", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 const (
@@ -136,8 +138,8 @@ func TestManagedFiles(t *testing.T) {
 		}
 	})
 	t.Run("a directory that cannot be written", func(t *testing.T) {
-		if os.Getuid() == 0 {
-			t.Skip("NOT TESTED: file permissions do not restrict root")
+		if testenv.AsNobody(t) {
+			return
 		}
 		w := newWorld(t, base())
 		w.Write("home/.codex/prompts/mine.md", "mine")

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 type statusData struct {
@@ -83,8 +85,8 @@ func TestStatus(t *testing.T) {
 		}
 	})
 	t.Run("an unreadable file of the user", func(t *testing.T) {
-		if os.Getuid() == 0 {
-			t.Skip("NOT TESTED: file permissions do not restrict root")
+		if testenv.AsNobody(t) {
+			return
 		}
 		w := newWorld(t, base())
 		w.Deploy(``)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
 )
 
@@ -210,8 +211,8 @@ func TestSpecInSubdirectoryIsSavedInPlace(t *testing.T) {
 }
 
 func TestReadOnlyDirectory(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Skip("root ignores permissions")
+	if testenv.AsNobody(t) {
+		return
 	}
 	p := newProject(t, files{"specs/a.md": spec("failed", "# T")})
 	dir := filepath.Join(p.Dir.Root, ".chant", "specs")

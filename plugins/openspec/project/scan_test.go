@@ -120,6 +120,9 @@ func TestScansKeepNamesThatAreNotUTF8(t *testing.T) {
 }
 
 func TestScansReportEntriesThatCannotBeAccessed(t *testing.T) {
+	if testenv.AsNobody(t) {
+		return
+	}
 	for path, content := range map[string]string{
 		"changes/a/specs/x/spec.md":               "## ADDED Requirements\n",
 		"changes/b/inner/proposal.md":             "x",
@@ -144,7 +147,7 @@ func TestScansReportEntriesThatCannotBeAccessed(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
 			if _, err := os.Lstat(path); err == nil {
-				t.Skip("this user can access everything")
+				t.Fatal("the entry is accessible")
 			}
 			sameAnswers(t, root)
 		})
