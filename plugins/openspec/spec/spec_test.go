@@ -1,7 +1,6 @@
 package spec_test
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
@@ -95,28 +95,26 @@ func compose(source string) string {
 	return parts.Compose(blocks)
 }
 
-// TestComposeOfDividedSpecIsIdentity checks main specs that the openspec CLI has written: the specs in testdata, and
-// the specs of a real project if that is available.
+// TestComposeOfDividedSpecIsIdentity checks main specs that the openspec CLI has written: the specs in testdata, and those of a real
+// project.
 func TestComposeOfDividedSpecIsIdentity(t *testing.T) {
+	t.Run("testdata", func(t *testing.T) { composeIsIdentity(t, filepath.Join("..", "testdata", "branch", "after")) })
+	t.Run("recorded", func(t *testing.T) { composeIsIdentity(t, testenv.Fixture(t, "openspec")) })
+}
+
+// composeIsIdentity checks the main specs below root.
+func composeIsIdentity(t *testing.T, root string) {
+	t.Helper()
 	var specs []string
-	for _, root := range []string{
-		filepath.Join("..", "testdata", "branch", "after"),
-		filepath.Join("..", "..", "..", "..", "shared", "fixtures", "openspec"),
-	} {
-		if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
-			t.Logf("NOT TESTED on real data: there is no folder %s", root)
-			continue
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		written := strings.Contains(path, "/after/") && strings.Contains(path, "/specs/") && !strings.Contains(path, "/changes/")
+		if err == nil && entry.Name() == "spec.md" && written {
+			specs = append(specs, path)
 		}
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			written := strings.Contains(path, "/after/") && strings.Contains(path, "/specs/") && !strings.Contains(path, "/changes/")
-			if err == nil && entry.Name() == "spec.md" && written {
-				specs = append(specs, path)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if len(specs) < 2 {
 		t.Fatalf("only the specs %q were found", specs)
