@@ -15,6 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -24,6 +25,7 @@ type pluginTest struct {
 	out     string
 	plugins string // directory of built plugins; empty: the plugin is built
 	asJSON  bool
+	network string
 	recording
 }
 
@@ -36,7 +38,8 @@ func newPluginTest() *cobra.Command {
 project of its own in a temporary directory, and a host that serves the plugin as the server
 does: in a worker process, with the grants of the scenario, by default those directories and
 repositories that the manifest requests in the project or home directory. docs/testing.md
-describes the files.
+describes the files. They come with the source, so they grant no access to the network
+without --network, and then none that the ceiling of this machine does not allow.
 
 The plugin is built first, as by plugin build: always if it is written in Go, otherwise if a
 source is newer than the module. Builds run as you and outside any sandbox. --plugins runs
@@ -67,6 +70,7 @@ invalid, or a plugin has none; 3 the host failed.`,
 	f.StringVarP(&o.out, "out", "o", "", "output `directory` of builds (default: dist/plugins)")
 	f.StringVar(&o.plugins, "plugins", "", "`directory` with a subdirectory for each plugin, built before: nothing is built")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON: {\"ok\", \"scenarios\": [{\"file\", \"line\", \"name\", \"passed\", \"took_ns\",\n\"failures\": [{\"line\", \"key\", \"problem\", \"diff\"}], \"log\"}]}")
+	f.StringVar(&o.network, "network", "", "let scenarios reach the origins and remotes that they grant: `public`, or private\nfor those of this machine and its network too (default: none)")
 	o.recording.add(c)
 	completeDirs(c)
 	return c
@@ -120,6 +124,14 @@ func (o *pluginTest) test(c *cobra.Command, dirs []string) error {
 
 // plugin returns the built plugin whose sources are in dir. It builds the plugin unless --plugins is set.
 func (o *pluginTest) plugin(ctx context.Context, dir string) (scenario.Plugin, error) {
+	network := scenario.Network(o.network)
+	if network != scenario.NoNetwork && network != scenario.PublicNetwork && network != scenario.PrivateNetwork {
+		return scenario.Plugin{}, usage.Errorf("--network %s: is neither public nor private", tomlfile.Quote(o.network))
+	}
+	ceiling, err := discovery.FindCeiling(discovery.System{})
+	if err != nil {
+		return scenario.Plugin{}, err
+	}
 	options := buildOptions()
 	built := ""
 	if o.plugins != "" {
@@ -133,7 +145,6 @@ func (o *pluginTest) plugin(ctx context.Context, dir string) (scenario.Plugin, e
 		}
 	} else {
 		options.Out, options.Progress = o.out, tasksOn(os.Stderr, o.asJSON)
-		var err error
 		built, err = build.Current(ctx, dir, options)
 		options.Progress.Close()
 		if err != nil && ctx.Err() == nil {
@@ -147,7 +158,7 @@ func (o *pluginTest) plugin(ctx context.Context, dir string) (scenario.Plugin, e
 	if err := problems.Err(); err != nil {
 		return scenario.Plugin{}, err
 	}
-	return scenario.Plugin{Dir: m.Dir, Manifest: m, Compiled: options.CacheDir}, nil
+	return scenario.Plugin{Dir: m.Dir, Manifest: m, Compiled: options.CacheDir, Network: network, Ceiling: ceiling}, nil
 }
 
 func printScenarios(w page, results []scenario.Result, failed int) {

@@ -119,21 +119,35 @@ func (o *pluginTest) record(c *cobra.Command, dirs []string) error {
 	if rec.Requests, err = o.recorded(c, plugin.Manifest); err != nil {
 		return err
 	}
-	content, err := scenario.Record(c.Context(), plugin, rec)
+	recorded, err := scenario.Record(c.Context(), plugin, rec)
 	if err != nil {
 		return err
 	}
-	if err := rec.Write(content, o.force); errors.Is(err, fs.ErrExist) {
+	if err := rec.Write(recorded.Content, o.force); errors.Is(err, fs.ErrExist) {
 		return &usage.Error{Err: err}
 	} else if err != nil {
 		return err
 	}
 	if o.asJSON {
-		return printJSON(c.OutOrStdout(), map[string]any{"recorded": rec.File, "requests": len(rec.Requests)})
+		return printJSON(c.OutOrStdout(), map[string]any{"recorded": rec.File, "requests": len(rec.Requests), "files": listed(recorded.Files), "left_out": listed(recorded.LeftOut)})
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "recorded %s: read it, and replace what differs in each run by contains or matches\n", oneLine(rec.File))
+	w := c.OutOrStdout()
+	for _, file := range recorded.Files {
+		if _, err := fmt.Fprintf(w, "file      %s\n", oneLine(file)); err != nil {
+			return err
+		}
+	}
+	for _, file := range recorded.LeftOut {
+		if _, err := fmt.Fprintf(w, "left out  %s\n", oneLine(file)); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(w, "recorded %s: read it, and replace what differs in each run by contains or matches\n", oneLine(rec.File))
 	return err
 }
+
+// listed returns a list that is an empty array in JSON if it has no items.
+func listed(items []string) []string { return append([]string{}, items...) }
 
 // recorded returns the requests with their arguments encoded by the schemas of the manifest m.
 func (o *pluginTest) recorded(c *cobra.Command, m *manifest.Manifest) ([]scenario.Request, error) {

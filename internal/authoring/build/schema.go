@@ -137,6 +137,9 @@ func (b *builder) describeBuilt(ctx context.Context, s *source, o Options) (abi.
 // schema, the properties that disagree are replaced, but keep their titles, descriptions and narrower bounds, and properties without a
 // field are removed. The rest of the file, with its comments, is preserved. Nothing is written if a schema cannot be edited in this way.
 func WriteSchemas(ctx context.Context, dir, tool string, o Options) ([]ToolSchema, error) {
+	if err := userfile.CheckOutput(dir, filepath.Join(dir, manifest.FileName)); err != nil {
+		return nil, err
+	}
 	file, err := userfile.Read(filepath.Join(dir, manifest.FileName), tomlfile.ReadFile)
 	if err != nil {
 		return nil, err

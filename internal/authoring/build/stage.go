@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
@@ -39,6 +40,9 @@ type stage struct {
 }
 
 func newStage(out, name string, log hclog.Logger) (*stage, error) {
+	if err := userfile.CheckOutput(".", out); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return nil, fmt.Errorf("output directory: %w", err)
 	}

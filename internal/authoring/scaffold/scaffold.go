@@ -16,6 +16,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -178,6 +179,9 @@ func Write(target string, files map[string][]byte) (err error) {
 		return err
 	}
 	parent := filepath.Dir(target)
+	if err := userfile.CheckOutput(".", parent); err != nil {
+		return err
+	}
 	if info, err := os.Stat(parent); err != nil || !info.IsDir() {
 		return fmt.Errorf("%s is not a directory: create it, or name another one with --dir", parent)
 	}

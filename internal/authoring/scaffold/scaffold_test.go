@@ -117,3 +117,19 @@ func TestCreateRemovesTemporaryDirectoryAfterError(t *testing.T) {
 		t.Errorf("the directory has %v, %v", entries, err)
 	}
 }
+
+// Where an imported plugin is written, a checkout can have a symbolic link.
+func TestWriteFollowsNoLinkOfCheckout(t *testing.T) {
+	checkout, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(checkout, "dist")); err != nil {
+		t.Skip("no symbolic links:", err)
+	}
+	t.Chdir(checkout)
+	err := scaffold.Write(filepath.Join("dist", "new"), map[string][]byte{"plugin.toml": nil})
+	if err == nil || !strings.Contains(err.Error(), "symbolic link") {
+		t.Errorf("got %v", err)
+	}
+	if entries, err := os.ReadDir(outside); len(entries) > 0 || err != nil {
+		t.Errorf("outside of the checkout: %v, %v", entries, err)
+	}
+}

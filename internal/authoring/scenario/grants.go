@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scratch"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
 // config returns the plugin's table in the config of the scenario's host. The error is tomlfile.Problems in the scenario file if the
@@ -33,7 +34,46 @@ func (s *Scenario) config(d *scratch.Dir, p Plugin) (string, error) {
 	if ps := view.Plugins[0].Problems.Errors(); len(ps) > 0 {
 		return "", s.locate(ps)
 	}
+	if err := s.checkNetwork(p, view); err != nil {
+		return "", err
+	}
 	return table, nil
+}
+
+// checkNetwork returns an error if the grants of the scenario reach more of the network than the caller and the ceiling allow.
+func (s *Scenario) checkNetwork(p Plugin, view *catalog.Catalog) error {
+	grant := view.Plugins[0].Grant
+	refuse := func(key, what, remedy string) error {
+		return tomlfile.Problems{{File: s.grants.File(), Line: s.grants.LineOf(key), Key: s.grants.Name() + "." + key, What: what, Remedy: remedy}}
+	}
+	const remedy = "read the scenario, and pass --network %s to allow it"
+	remotes := slices.ContainsFunc(grant.Git, func(g config.Git) bool { return len(g.Remotes) > 0 })
+	for _, origin := range grant.HTTP {
+		switch {
+		case p.Network == NoNetwork, origin.Private && p.Network != PrivateNetwork:
+			kind := PublicNetwork
+			if origin.Private {
+				kind = PrivateNetwork
+			}
+			return refuse("http", fmt.Sprintf("grants %s, and scenarios do not reach the %s network unless the command says so", origin.Origin, kind), fmt.Sprintf(remedy, kind))
+		}
+	}
+	if remotes && p.Network == NoNetwork {
+		return refuse("git", "grants remotes, and scenarios do not reach the network unless the command says so", fmt.Sprintf(remedy, PublicNetwork))
+	}
+	if p.Ceiling == nil || len(grant.HTTP) == 0 && !remotes {
+		return nil
+	}
+	narrowed, problems := p.Ceiling.Narrow(p.Manifest, view.Plugins[0].Entry, view.Places, grant)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	for _, cut := range narrowed.Cuts {
+		if cut.Key == "http" || cut.Key == "git" && remotes {
+			return refuse(cut.Key, fmt.Sprintf("grants %s: %s", cut.What, cut.Why), "remove it, or ask the administrator of this machine")
+		}
+	}
+	return nil
 }
 
 // locate moves problems of the config to the table of grants in the scenario file.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonvalue"
@@ -76,12 +77,20 @@ func decoded(raw []byte) any {
 	return v
 }
 
+// grantKeys are the keys that grants may have besides fs and git.
+var grantKeys = []string{"allow_tools", "deny_tools", "allow_prompts", "deny_prompts", "allow_resources", "deny_resources", "read_only", "always_offer",
+	"allow_write", "deny", "http", "env", "ask", "limits", "isolation", "prefix"}
+
 // checkGrants reports grants that a scenario must not have. The config of the scenario's host is checked for all other problems.
 func checkGrants(t *tomlfile.Table) {
 	for _, key := range t.Keys() {
 		switch key {
 		case "path", "name", "sha256":
 			t.Fault(key, "is not allowed in grants: the command sets it", "remove the key")
+		default:
+			if !slices.Contains(grantKeys, key) {
+				t.Fault(key, "is not a known key", "remove it, or correct its name: the keys are "+strings.Join(grantKeys, ", "))
+			}
 		case "fs", "git":
 			for i, granted := range t.Tables(key) {
 				field := map[string]string{"fs": "path", "git": "repo"}[key]

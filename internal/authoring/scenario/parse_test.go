@@ -47,6 +47,8 @@ func TestInvalidFilesAreRefused(t *testing.T) {
 		head + step + "[scenario.after]\n\"a\" = { absent = true, unchanged = true }":           "after.a: does not have exactly one condition",
 		head + "from = \"../x\"\n" + step:                                                       "scenario[0].from: is not a directory beside the scenario file",
 		head + "[scenario.grants]\npath = \"/x\"\n" + step:                                      "it.toml:4: scenario[0].grants.path: is not allowed in grants: the command sets it",
+		head + "[scenario.grants]\nraed_only = true\n" + step:                                   "it.toml:4: scenario[0].grants.raed_only: is not a known key",
+		head + "[scenario.grants]\ncredentials = { a = { env = \"A\" } }\n" + step:              "it.toml:4: scenario[0].grants.credentials: is not a known key",
 		head + "[scenario.grants]\nfs = [{ path = \"/etc\", access = \"r\" }]\n" + step:         `grants.fs[0]: "/etc" is not in the directories of the scenario`,
 		head + "[scenario.grants]\ngit = [{ repo = \"${env:HOME}\", access = \"r\" }]\n" + step: `grants.git[0]: "${env:HOME}" is not in the directories of the scenario`,
 	} {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonvalue"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -36,12 +36,17 @@ type Request struct {
 	Arguments json.RawMessage // nil: none
 }
 
-// maxRecorded bounds the files whose content is recorded, in bytes.
-const maxRecorded = 256 << 10
+// Recorded is the result of Record.
+type Recorded struct {
+	Content []byte   // of the scenario file: the requests with their results, and the files that they changed
+	Files   []string // files of Recording.Files whose content is in the scenario file
+	LeftOut []string // those that are not, with the reason
+}
 
-// Record makes the requests, and returns the scenario file: the requests with their results, and the files that they changed.
-func Record(ctx context.Context, p Plugin, rec Recording) ([]byte, error) {
-	head, requests, err := rec.requests()
+// Record makes the requests.
+func Record(ctx context.Context, p Plugin, rec Recording) (*Recorded, error) {
+	recorded := &Recorded{}
+	head, requests, err := rec.requests(ctx, recorded)
 	if err != nil {
 		return nil, err
 	}
@@ -62,18 +67,19 @@ func Record(ctx context.Context, p Plugin, rec Recording) ([]byte, error) {
 	if _, ps := Parse(rec.File, []byte(out)); ps.Err() != nil {
 		return nil, fmt.Errorf("the recorded scenario is invalid: %w", ps.Err())
 	}
-	return []byte(out), nil
+	recorded.Content = []byte(out)
+	return recorded, nil
 }
 
 // requests returns the text of the file up to the first request, and the lines of each request without expectations.
-func (rec Recording) requests() (head string, requests []string, err error) {
+func (rec Recording) requests(ctx context.Context, recorded *Recorded) (head string, requests []string, err error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[[scenario]]\nname = %s\nunchanged = true # but for the files in [scenario.after]\n", tomlfile.Text(rec.Name))
 	if rec.Files != "" {
 		from, err := filepath.Rel(filepath.Dir(rec.File), rec.Files)
 		if err == nil && filepath.IsLocal(from) {
 			fmt.Fprintf(&b, "from = %s\n", tomlfile.Text(filepath.ToSlash(from)))
-		} else if err := recordFiles(&b, rec.Files); err != nil {
+		} else if recorded.Files, recorded.LeftOut, err = recordFiles(ctx, &b, rec.Files); err != nil {
 			return "", nil, err
 		}
 	}
@@ -101,36 +107,6 @@ func (rec Recording) requests() (head string, requests []string, err error) {
 		requests = append(requests, lines)
 	}
 	return b.String(), requests, nil
-}
-
-// recordFiles writes the table [scenario.files] with the files of a directory.
-func recordFiles(b *strings.Builder, dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	b.WriteString("\n[scenario.files]\n")
-	size := 0
-	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		if size += int(min(info.Size(), maxRecorded+1)); !info.Mode().IsRegular() || size > maxRecorded {
-			return tomlfile.Problems{{File: filepath.Join(dir, name), What: fmt.Sprintf("cannot be part of a scenario file: it is not a regular file, or the files have more than %d KiB in total", maxRecorded>>10),
-				Remedy: "move the directory into " + Dir + "/ of the plugin, so that the scenario can name it with from"}}
-		}
-		data, err := root.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(b, "%s = %s\n", tomlfile.Key(name), contentValue(data, escapePlaceholders))
-		return nil
-	})
 }
 
 // escapePlaceholders escapes each "${" of a string, so that it is not a placeholder.
@@ -314,8 +290,11 @@ func isLiteral(text string) bool {
 	return unescaper.Replace(quoted[1:len(quoted)-1]) == text
 }
 
-// Write writes a recorded scenario file. It replaces an existing one only if force is set.
+// Write writes a recorded scenario file, in the directory Dir of a plugin. It replaces an existing one only if force is set.
 func (rec Recording) Write(data []byte, force bool) error {
+	if err := userfile.CheckOutput(filepath.Dir(filepath.Dir(rec.File)), rec.File); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(rec.File), 0o777); err != nil {
 		return err
 	}

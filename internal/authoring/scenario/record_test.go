@@ -5,12 +5,14 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scenario"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 var update = flag.Bool("update", false, "write testdata/recorded.toml")
@@ -21,7 +23,7 @@ func record(t *testing.T, rec scenario.Recording) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(data)
+	return string(data.Content)
 }
 
 func call(tool, arguments string) scenario.Request {
@@ -100,11 +102,79 @@ func TestRecordNamesFilesBesideScenario(t *testing.T) {
 	}
 }
 
+// A recorded scenario is committed, so it has no file that is hidden, ignored or secret by its name.
+func TestRecordLeavesOutHiddenIgnoredAndSecretFiles(t *testing.T) {
+	repository := t.TempDir()
+	dir := filepath.Join(repository, "sub")
+	for name, content := range map[string]string{
+		".git/HEAD": "ref: refs/heads/main\n", ".git/config": "[remote \"o\"]\nurl = https://user:canary@x.invalid/\n", ".git/objects/x": "", ".git/refs/x": "",
+		".gitignore": "/sub/build/\n*.log\n", "sub/.env": "canary", "sub/.ssh/config": "canary", "sub/build/out": "canary", "sub/a/x.log": "canary",
+		"sub/server.PEM": "canary", "sub/id_rsa": "canary", "sub/Credentials.json": "canary", "sub/prod.env": "canary", "sub/a/secrets/x": "canary",
+		"sub/.gitignore": "own\n", "sub/own": "canary",
+		"sub/a/kept.txt": "kept", "sub/environment.go": "kept", "sub/tokenizer.go": "kept",
+	} {
+		testenv.WriteFile(t, filepath.Join(repository, filepath.FromSlash(name)), content)
+	}
+	for _, files := range []string{dir, repository} {
+		rec, err := scenario.Record(t.Context(), probe(t), scenario.Recording{File: filepath.Join(t.TempDir(), "tests", "it.toml"), Name: "it", Files: files,
+			Requests: []scenario.Request{call("write", `{"path":"${project}/new","text":"x"}`)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"a/kept.txt", "environment.go", "tokenizer.go"}
+		leftOut := []string{".env (hidden)", ".gitignore (hidden)", ".ssh (hidden)", "Credentials.json (may contain a secret)", "a/secrets (may contain a secret)", "a/x.log (ignored by Git)",
+			"build (ignored by Git)", "id_rsa (may contain a secret)", "own (ignored by Git)", "prod.env (may contain a secret)", "server.PEM (may contain a secret)"}
+		if files == repository {
+			for i := range want {
+				want[i] = "sub/" + want[i]
+			}
+			for i := range leftOut {
+				leftOut[i] = "sub/" + leftOut[i]
+			}
+			leftOut = append([]string{".git (hidden)", ".gitignore (hidden)"}, leftOut...)
+		}
+		if !slices.Equal(rec.Files, want) || !slices.Equal(rec.LeftOut, leftOut) {
+			t.Errorf("files %q\nleft out %q", rec.Files, rec.LeftOut)
+		}
+		if text := string(rec.Content); strings.Contains(text, "canary") || strings.Count(text, "\"kept\"") != 3 {
+			t.Errorf("got\n%s", text)
+		}
+	}
+}
+
 func TestRecordNeedsAnswers(t *testing.T) {
 	_, err := scenario.Record(t.Context(), probe(t), scenario.Recording{File: "it.toml", Name: "it",
 		Requests: []scenario.Request{call("ask", `{"message":"Who?"}`)}, Answers: map[string]json.RawMessage{"age": json.RawMessage(`{"action":"cancel"}`)}})
 	if err == nil || !strings.Contains(err.Error(), `asks "name", and there is no answer`) || !strings.Contains(err.Error(), "--answer name=JSON") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The directory of scenario files, or a file in it, can be a symbolic link of a checkout.
+func TestWriteFollowsNoLink(t *testing.T) {
+	for _, link := range []string{"tests", "tests/it.toml"} {
+		plugin, outside := t.TempDir(), t.TempDir()
+		at, target := filepath.Join(plugin, link), outside
+		if link != "tests" {
+			target = filepath.Join(outside, "it.toml")
+			testenv.WriteFile(t, target, "precious")
+		}
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, at); err != nil {
+			t.Skip("no symbolic links:", err)
+		}
+		before := testenv.ReadFiles(t, outside)
+		rec := scenario.Recording{File: filepath.Join(plugin, "tests", "it.toml")}
+		for _, force := range []bool{false, true} {
+			if err := rec.Write([]byte("a"), force); err == nil || !strings.Contains(err.Error(), "symbolic link "+at) {
+				t.Errorf("%s, force %t: got %v", link, force, err)
+			}
+		}
+		if diff := cmp.Diff(before, testenv.ReadFiles(t, outside)); diff != "" {
+			t.Errorf("%s: %s", link, diff)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scratch"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -20,7 +21,19 @@ type Plugin struct {
 	Dir      string // absolute path of its directory
 	Manifest *manifest.Manifest
 	Compiled string // the host's cache of compiled code
+	Network  Network
+	Ceiling  *config.Ceiling // of this machine, for the network; nil: there is none
 }
+
+// Network is what scenarios may reach of the network. A scenario file comes with the source of a plugin, so it cannot decide that itself.
+type Network string
+
+// The values of Network.
+const (
+	NoNetwork      Network = ""        // nothing
+	PublicNetwork  Network = "public"  // the origins and remotes of their grants, except private ones
+	PrivateNetwork Network = "private" // also those of this machine and its network
+)
 
 // Result is the outcome of a scenario.
 type Result struct {

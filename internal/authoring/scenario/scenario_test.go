@@ -16,6 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scenario"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -175,11 +176,52 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// A scenario file comes with the source, so its grants reach the network only if the caller and the ceiling allow it.
+func TestNetworkNeedsPermission(t *testing.T) {
+	const public, private = `http = ["https://granted.invalid"]`, `http = [{ origin = "https://granted.invalid", private = true }]`
+	ceiling, problems := config.ParseCeiling("/etc/ceiling.toml", []byte("[ceiling]\nhttp = [\"https://other.invalid\"]\n"))
+	if problems.Err() != nil {
+		t.Fatal(problems)
+	}
+	allowing, problems := config.ParseCeiling("/etc/ceiling.toml", []byte("[ceiling]\nhttp = [\"https://granted.invalid\"]\nfs = []\n"))
+	if problems.Err() != nil {
+		t.Fatal(problems)
+	}
+	for name, c := range map[string]struct {
+		grants  string
+		network scenario.Network
+		ceiling *config.Ceiling
+		want    string // empty if the scenario runs
+	}{
+		"an origin":                               {public, scenario.NoNetwork, nil, "pass --network public"},
+		"a private origin":                        {private, scenario.NoNetwork, nil, "pass --network private"},
+		"a private origin in the public network":  {private, scenario.PublicNetwork, nil, "pass --network private"},
+		"an origin in the public network":         {public, scenario.PublicNetwork, nil, ""},
+		"a private origin in the private network": {private, scenario.PrivateNetwork, nil, ""},
+		"an origin past the ceiling":              {public, scenario.PrivateNetwork, ceiling, "/etc/ceiling.toml"},
+		"an origin that the ceiling allows":       {public, scenario.PublicNetwork, allowing, ""},
+		"a private origin past the ceiling":       {private, scenario.PrivateNetwork, allowing, "/etc/ceiling.toml"},
+		"no origin, whatever the ceiling allows":  {"http = []", scenario.NoNetwork, ceiling, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, ps := scenario.Parse(filepath.Join("testdata", "probe", "tests", "it.toml"), []byte("[[scenario]]\nname = \"it\"\n[scenario.grants]\n"+c.grants+"\n[[scenario.step]]\nlist = \"tools\"\n"))
+			if err := ps.Err(); err != nil {
+				t.Fatal(err)
+			}
+			p := probe(t)
+			p.Network, p.Ceiling = c.network, c.ceiling
+			_, err := scenario.Run(t.Context(), p, []scenario.File{f})
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(filepath.ToSlash(err.Error()), "it.toml:4: scenario[0].grants.http")) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
 // TestGrantsAreCheckedAsThoseOfConfig checks that problems of grants are reported in the scenario file.
 func TestGrantsAreCheckedAsThoseOfConfig(t *testing.T) {
 	for grants, want := range map[string]string{
 		`http = ["https://other.invalid"]`:                   "it.toml:4: scenario[0].grants.http[0]",
-		`raed_only = true`:                                   "it.toml:4: scenario[0].grants.raed_only: is not a known key",
 		`fs = [{ path = "${project}", access = "rx" }]`:      "it.toml:4: scenario[0].grants.fs[0].access",
 		`env = { OTHER = "x" }`:                              "it.toml:4: scenario[0].grants.env.OTHER",
 		`git = [{ repo = "${project}", access = "r" }]`:      "it.toml:4: scenario[0].grants.git: probe asks for no repository",
