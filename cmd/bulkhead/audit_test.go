@@ -35,7 +35,7 @@ func TestAuditOutputEscapesLog(t *testing.T) {
 	const hostile = "\x1b[2Ja\nb\u202e\u009b"
 	e := audit.Entry{
 		Kind: audit.KindRefused, Plugin: hostile, Client: hostile, Method: hostile, Tool: hostile, Outcome: hostile, Code: hostile, Cause: hostile,
-		Operations: []audit.EntryOperation{{Op: hostile, Target: hostile}},
+		Operations: []audit.Operation{{Op: hostile, Target: hostile}},
 		Line:       []byte("{\"tool\":\t\"\u202e\u009b\x7f\xff é\U000e0041\"}\n"),
 	}
 	for _, kind := range []audit.Kind{audit.KindCall, audit.KindRefused, audit.KindGap, hostile} {

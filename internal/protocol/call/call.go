@@ -31,7 +31,7 @@ type Request struct {
 	Members []byte
 	// Output is the number of the tool's output schema in the Setup of the worker, from 1; 0 if the tool has none.
 	Output int
-	// Recorded asks the worker for a wire.Record of each operation.
+	// Recorded asks the worker to report each operation, for the audit log.
 	Recorded bool
 }
 

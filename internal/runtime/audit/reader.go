@@ -14,39 +14,30 @@ import (
 
 // Entry is a line of the log. Its strings are untrusted: the file may have been edited.
 type Entry struct {
-	Time       time.Time        `json:"time"`
-	Kind       Kind             `json:"kind"`
-	ID         string           `json:"id"`
-	Plugin     string           `json:"plugin"`
-	Client     string           `json:"client"`
-	Principal  string           `json:"principal"`
-	Method     string           `json:"method"`
-	Tool       string           `json:"tool"`
-	Outcome    Outcome          `json:"outcome"`
-	Code       string           `json:"code"`
-	Duration   int64            `json:"duration_us"`
-	BytesIn    int64            `json:"bytes_in"`
-	BytesOut   int64            `json:"bytes_out"`
-	Round      int              `json:"round"`
-	Arguments  string           `json:"arguments"` // in the form that Config.Arguments named when the line was written
-	Cut        []string         `json:"cut"`       // names of truncated fields
-	Operations []EntryOperation `json:"operations"`
-	LeftOut    int64            `json:"operations_left_out"`
+	Time       time.Time   `json:"time"`
+	Kind       Kind        `json:"kind"`
+	ID         string      `json:"id"`
+	Plugin     string      `json:"plugin"`
+	Client     string      `json:"client"`
+	Principal  string      `json:"principal"`
+	Method     string      `json:"method"`
+	Tool       string      `json:"tool"`
+	Outcome    Outcome     `json:"outcome"`
+	Code       string      `json:"code"`
+	Duration   int64       `json:"duration_us"`
+	BytesIn    int64       `json:"bytes_in"`
+	BytesOut   int64       `json:"bytes_out"`
+	Round      int         `json:"round"`
+	Arguments  string      `json:"arguments"` // in the form that Config.Arguments named when the line was written
+	Cut        []string    `json:"cut"`       // names of truncated fields
+	Operations []Operation `json:"operations"`
+	LeftOut    int64       `json:"operations_left_out"`
 
 	Lost  int64     `json:"lost"` // number of lost records, in a line of kind KindGap
 	Since time.Time `json:"since"`
 	Cause string    `json:"cause"`
 
 	Line []byte `json:"-"` // the unparsed line; valid until the next entry is read
-}
-
-// EntryOperation is a host operation in a line.
-type EntryOperation struct {
-	Op      string  `json:"op"`
-	Target  string  `json:"target"`
-	Outcome Outcome `json:"outcome"`
-	Code    string  `json:"code"`
-	Count   int64   `json:"count"`
 }
 
 // Damage is a line that is not a record.

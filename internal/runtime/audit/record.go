@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -61,11 +62,11 @@ type Record struct {
 
 // Operation is a host operation of a module, with the number of its repetitions.
 type Operation struct {
-	Op      string
-	Target  string // a path or an origin: never a URL's user, password or query, nor any other secret
-	Outcome Outcome
-	Code    string
-	Count   int64 // 0 means 1
+	Op      string  `json:"op"`
+	Target  string  `json:"target,omitempty"` // a path or an origin: never a URL's user, password or query, nor any other secret
+	Outcome Outcome `json:"outcome"`
+	Code    string  `json:"code,omitempty"`
+	Count   int64   `json:"count"` // 0 means 1
 }
 
 // MaxLine bounds a line in bytes, its newline included. The bounds of the fields imply it.
@@ -209,10 +210,7 @@ func (l *line) text(name, value string, limit int) {
 	if l.b, whole = appendString(l.b, value, limit); whole {
 		return
 	}
-	for _, cut := range l.cuts {
-		if cut == name {
-			return
-		}
+	if !slices.Contains(l.cuts, name) {
+		l.cuts = append(l.cuts, name)
 	}
-	l.cuts = append(l.cuts, name)
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -61,7 +62,7 @@ func (t *Trail) Operations() (all []Operation, leftOut int64) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return append([]Operation(nil), t.all...), t.leftOut
+	return slices.Clone(t.all), t.leftOut
 }
 
 // truncate returns the first limit+1 bytes of s, so that encode still reports the field as truncated. The result is a

@@ -10,7 +10,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -61,7 +60,7 @@ func (q *queued) encodeInteraction() ([]byte, error) {
 
 // asks returns the error that ends a call that asks its client a question: a *gateway.Ask, or a *gateway.Failure if the question is not
 // granted.
-func (q *queued) asks(result call.Result, record func(wire.Record)) error {
+func (q *queued) asks(result call.Result, record func(audit.Operation)) error {
 	ask, err := interaction.Parse(result.Body)
 	if err != nil { // the worker has checked the body, but is not trusted
 		return q.Failure(gateway.FailureInvalidResult, "asked the client, but the ask is invalid: "+err.Error())
@@ -80,7 +79,7 @@ func (q *queued) asks(result call.Result, record func(wire.Record)) error {
 			outcome, code, denied = audit.Denied, abi.HostDenied, kind
 		}
 		if record != nil {
-			record(wire.Record{Op: opAsk + string(kind), Outcome: string(outcome), Code: code, Count: counts[kind]})
+			record(audit.Operation{Op: opAsk + string(kind), Outcome: outcome, Code: code, Count: counts[kind]})
 		}
 	}
 	switch {

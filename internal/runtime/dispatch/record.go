@@ -13,7 +13,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -35,7 +34,7 @@ func openAudit(a *config.Audit, log hclog.Logger) (*audit.Log, error) {
 }
 
 // recorded executes the request with send and writes its audit record. send calls record, which may be nil, for each operation of the call.
-func (q *queued) recorded(ctx context.Context, send func(record func(wire.Record)) (call.Result, error)) (call.Result, error) {
+func (q *queued) recorded(ctx context.Context, send func(record func(audit.Operation)) (call.Result, error)) (call.Result, error) {
 	log := q.plugin.generation.audit
 	if log == nil {
 		return send(nil)
@@ -54,9 +53,9 @@ func (q *queued) recorded(ctx context.Context, send func(record func(wire.Record
 	}
 	var trail audit.Trail
 	var refused []audit.Operation
-	result, err := send(func(o wire.Record) {
-		if done := operation(o); trail.Add(done) && done.Outcome == audit.Denied {
-			refused = append(refused, done)
+	result, err := send(func(o audit.Operation) {
+		if trail.Add(o) && o.Outcome == audit.Denied {
+			refused = append(refused, o)
 		}
 	})
 	record.Duration, record.Fuel, record.BytesOut = time.Since(record.Time), uint64(result.Fuel), int64(len(result.Body))
@@ -95,14 +94,4 @@ func outcome(result call.Result, err error) (audit.Outcome, string) {
 		return audit.Cancelled, ""
 	}
 	return audit.Failed, gateway.FailureInternal
-}
-
-// operation converts a worker's record of an operation for the audit log. The audit Trail bounds the strings of the result.
-func operation(r wire.Record) audit.Operation {
-	o := audit.Operation{Op: r.Op, Target: r.Target, Outcome: audit.Failed, Code: r.Code, Count: max(1, r.Count)}
-	switch known := audit.Outcome(r.Outcome); known {
-	case audit.OK, audit.Denied:
-		o.Outcome = known
-	}
-	return o
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -74,7 +74,7 @@ func (q *queued) ResponseWritten() {
 // Execute implements gateway.Queued.
 func (q *queued) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
 	defer q.ticket.leave()
-	return q.recorded(ctx, func(record func(wire.Record)) (call.Result, error) {
+	return q.recorded(ctx, func(record func(audit.Operation)) (call.Result, error) {
 		if q.tool != nil {
 			if q.plugin.Manifest.Validate == manifest.ValidateHost {
 				if err := q.tool.CheckArguments(q.Arguments, q.plugin.Grant.Limits); err != nil {
@@ -88,7 +88,7 @@ func (q *queued) Execute(ctx context.Context, n gateway.Notifier) (call.Result, 
 }
 
 // send sends the request to the plugin's worker when it is its turn. It calls record, which may be nil, for each operation of the module.
-func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(wire.Record)) (call.Result, error) {
+func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(audit.Operation)) (call.Result, error) {
 	if err := q.plugin.checkPluginVersion(&q.Request); err != nil {
 		return call.Result{}, err
 	}

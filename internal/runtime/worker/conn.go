@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
 
@@ -47,7 +48,7 @@ type pending struct {
 	number  uint32
 	ctx     context.Context
 	operate Operate
-	record  func(wire.Record)
+	record  func(audit.Operation)
 	end     time.Time     // deadline of the call's operations
 	wake    chan struct{} // receives an element when the state has changed; capacity 1
 

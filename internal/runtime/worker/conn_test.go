@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -49,7 +50,7 @@ func FuzzConn(f *testing.F) {
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
-				p := &pending{ctx: t.Context(), late: time.Now().Add(time.Hour), end: time.Now().Add(time.Hour), record: func(wire.Record) {}, operate: func(context.Context, wire.Operation) wire.Reply { return wire.Reply{} }}
+				p := &pending{ctx: t.Context(), late: time.Now().Add(time.Hour), end: time.Now().Add(time.Hour), record: func(audit.Operation) {}, operate: func(context.Context, wire.Operation) wire.Reply { return wire.Reply{} }}
 				result, err := c.call(p, &call.Request{Method: "m"})
 				if err == nil && len(result.Body) > len(data) {
 					t.Errorf("the result has a body of %d bytes, but the worker sent only %d bytes", len(result.Body), len(data))

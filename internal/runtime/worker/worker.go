@@ -21,6 +21,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
@@ -51,7 +52,7 @@ type Operate func(ctx context.Context, operation wire.Operation) wire.Reply
 type Hooked struct {
 	*call.Request
 	Operate Operate
-	Record  func(wire.Record) // receives the call's operations; nil means that they are not recorded
+	Record  func(audit.Operation) // receives the call's operations; nil means that they are not recorded
 	// Waiting, unless nil, is called every waitingInterval while the call waits for a worker to start, which takes seconds if
 	// the module must be compiled.
 	Waiting func()

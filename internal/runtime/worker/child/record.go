@@ -10,9 +10,9 @@ import (
 // record stores an operation for the audit log. A denied operation is sent immediately, since the call may end the process before
 // its result is sent.
 func (c *running) record(o sandbox.Operation) {
-	done := audit.Operation{Op: o.Op, Target: o.Target, Code: o.Code, Outcome: outcome(o.Code)}
+	done := audit.Operation{Op: o.Op, Target: o.Target, Code: o.Code, Outcome: outcome(o.Code), Count: 1}
 	if c.recorded && c.trail.Add(done) && done.Outcome == audit.Denied {
-		_ = c.server.out.Write(wire.TypeRecord, c.number, encoded(done, 1)) // the next read reports that the host has ended
+		_ = c.server.out.Write(wire.TypeRecord, c.number, wire.EncodeRecord(done)) // the next read reports that the host has ended
 	}
 }
 
@@ -26,10 +26,6 @@ func outcome(code string) audit.Outcome {
 	return audit.Failed
 }
 
-func encoded(o audit.Operation, count int64) []byte {
-	return wire.Record{Op: o.Op, Target: o.Target, Outcome: string(o.Outcome), Code: o.Code, Count: count}.Encode()
-}
-
 // sendRecords sends the operations that record has stored, together with the result. leftOut is the number of operations that were
 // not recorded.
 func (c *running) sendRecords() (leftOut int64) {
@@ -39,7 +35,7 @@ func (c *running) sendRecords() (leftOut int64) {
 			o.Count-- // the method record has already sent one record of o
 		}
 		if o.Count > 0 {
-			_ = c.server.out.Delay(wire.TypeRecord, c.number, encoded(o, o.Count))
+			_ = c.server.out.Delay(wire.TypeRecord, c.number, wire.EncodeRecord(o))
 		}
 	}
 	return leftOut

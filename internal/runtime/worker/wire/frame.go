@@ -36,7 +36,7 @@ const (
 	TypeResult                     // ends a call: a call.Result
 	TypeOperation                  // an operation that the host process performs: an Operation
 	TypeLog                        // a line of the log: a Log
-	TypeRecord                     // an operation of the call, for the audit: a Record
+	TypeRecord                     // an operation of the call, for the audit: an audit.Operation
 	TypeWrote                      // the call is about to write something; no payload
 	TypeDerived                    // records of derived data for later workers, or none; it belongs to no call
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -173,26 +174,21 @@ func DecodeLog(payload []byte) (Log, error) {
 	return l, nil
 }
 
-// Record is an operation of a call, for the audit log. See audit.Operation.
-type Record struct {
-	Op      string `json:"op"`
-	Target  string `json:"target,omitempty"`
-	Outcome string `json:"outcome"`
-	Code    string `json:"code,omitempty"`
-	Count   int64  `json:"count"`
-}
-
-// Encode returns the payload.
-func (r Record) Encode() []byte {
-	text, _ := json.Marshal(r) // strings always encode
+// EncodeRecord returns the payload of TypeRecord.
+func EncodeRecord(o audit.Operation) []byte {
+	text, _ := json.Marshal(o) // strings always encode
 	return text
 }
 
-// DecodeRecord decodes what Encode returned.
-func DecodeRecord(payload []byte) (Record, error) {
-	var r Record
-	if err := json.Unmarshal(payload, &r); err != nil {
-		return Record{}, Violation("malformed record")
+// DecodeRecord decodes what EncodeRecord returned. An operation with an unknown outcome has failed. The strings are not bounded.
+func DecodeRecord(payload []byte) (audit.Operation, error) {
+	var o audit.Operation
+	if err := json.Unmarshal(payload, &o); err != nil {
+		return audit.Operation{}, Violation("malformed record")
 	}
-	return r, nil
+	if o.Outcome != audit.OK && o.Outcome != audit.Denied {
+		o.Outcome = audit.Failed
+	}
+	o.Count = max(1, o.Count)
+	return o, nil
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"testing"
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -116,7 +118,7 @@ func FuzzReader(f *testing.F) {
 		TypeOperation: Operation{Op: "lock", Params: []byte(`{}`)}.Encode(),
 		TypeReply:     Reply{Error: &abi.HostError{Code: "denied", Message: "no"}}.Encode(),
 		TypeLog:       {Log{Level: 3, Text: "t", Args: []string{"a", "b"}}.Encode()},
-		TypeRecord:    {Record{Op: "o", Target: "t", Outcome: "ok", Count: 2}.Encode()},
+		TypeRecord:    {EncodeRecord(audit.Operation{Op: "o", Target: "t", Outcome: audit.OK, Count: 2})},
 	} {
 		if err := w.Write(t, 1, parts...); err != nil {
 			f.Fatal(err)
@@ -159,7 +161,10 @@ func again(t *testing.T, payload []byte) {
 	}
 	_, _ = DecodeReply(payload)
 	_, _ = DecodeLog(payload)
-	_, _ = DecodeRecord(payload)
+	known := []audit.Outcome{audit.OK, audit.Denied, audit.Failed}
+	if o, err := DecodeRecord(payload); err == nil && (o.Count < 1 || !slices.Contains(known, o.Outcome)) {
+		t.Errorf("a record is decoded as %+v", o)
+	}
 }
 
 func TestLargeFrameIsNotDelayed(t *testing.T) {
