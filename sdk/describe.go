@@ -3,6 +3,7 @@ package sdk
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -13,10 +14,7 @@ import (
 
 // Describe lists what the plugin has handlers for. Names are sorted.
 func (p *Plugin) Describe() abi.Description {
-	names := make([]string, 0, len(p.tools))
-	for name := range p.tools {
-		names = append(names, name)
-	}
+	names := slices.AppendSeq([]string{}, maps.Keys(p.tools)) // not nil, which is null in JSON
 	slices.Sort(names)
 	return abi.Description{
 		Tools:       names,

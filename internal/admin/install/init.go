@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -251,11 +252,7 @@ func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, plac
 			return review.Request{}, config.Plugin{}, usage.Errorf("plugin %s needs the variable %s (%s): pass --env %[2]s=VALUE", m.Name, r.Env, r.Why)
 		}
 	}
-	var granted []string
-	for name := range values {
-		granted = append(granted, name)
-	}
-	slices.Sort(granted)
+	granted := slices.Sorted(maps.Keys(values))
 	request, entry := review.Ask(m, review.Choice{Env: granted, AllowWrite: wanted.AllowWrite && m.Write == manifest.WriteOptIn}, d, places, explain.NewResolver(places, nil))
 	entry.Name, entry.Path, entry.SHA256 = m.Name, "", ""
 	if len(values) > 0 {

@@ -1,5 +1,7 @@
 package guide
 
+import "maps"
+
 // Language assembles plugins of the blocks in a language other than Go.
 type Language struct {
 	Name  string // language of the blocks
@@ -86,8 +88,6 @@ func (l Language) Assemble(blocks []Block) map[string]string {
 		"plugin.toml": Manifest(blocks, l.Module, l.build, source),
 		l.file:        l.head + source,
 	}
-	for name, text := range l.more {
-		files[name] = text
-	}
+	maps.Copy(files, l.more)
 	return files
 }

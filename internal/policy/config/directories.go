@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
@@ -123,12 +124,7 @@ func (c *decision) addRemedy() string {
 
 // isGranted reports whether dir is, or is below, a granted directory other than the state directory.
 func (c *decision) isGranted(dir string) bool {
-	for _, m := range c.grant.FS {
-		if !m.State && contain.Within(m.Path, dir) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.grant.FS, func(m Mount) bool { return !m.State && contain.Within(m.Path, dir) })
 }
 
 // mount grants dir. A second grant of the same directory can only raise the access.

@@ -8,6 +8,7 @@ package command
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 
@@ -94,10 +95,7 @@ func (ts Tools) Input(params json.RawMessage) (tool Tool, input Input, refusal [
 
 // Describe returns the response to bulkhead/describe.
 func (ts Tools) Describe() []byte {
-	names := make([]string, 0, len(ts))
-	for name := range ts {
-		names = append(names, name)
-	}
+	names := slices.AppendSeq([]string{}, maps.Keys(ts)) // not nil, which is null in JSON
 	slices.Sort(names)
 	body, _ := rawjson.Marshal(map[string]abi.Description{"result": {Tools: names}}) // strings always encode
 	return body
