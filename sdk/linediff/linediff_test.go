@@ -38,26 +38,7 @@ func FuzzCompare(f *testing.F) {
 	f.Fuzz(func(t *testing.T, old, new string) {
 		before, after := strings.Split(old, ""), strings.Split(new, "")
 		ops := linediff.Compare(before, after)
-		atOld, atNew, edits := 0, 0, 0
-		for _, op := range ops {
-			if op.Old != atOld || op.New != atNew || op.Count < 1 {
-				t.Fatalf("%q, %q: %v is not the operation at %d, %d of %v", before, after, op, atOld, atNew, ops)
-			}
-			switch op.Kind {
-			case linediff.Keep:
-				if !slices.Equal(before[atOld:atOld+op.Count], after[atNew:atNew+op.Count]) {
-					t.Fatalf("%q, %q: %v keeps different lines", before, after, op)
-				}
-				atOld, atNew = atOld+op.Count, atNew+op.Count
-			case linediff.Delete:
-				atOld, edits = atOld+op.Count, edits+op.Count
-			case linediff.Insert:
-				atNew, edits = atNew+op.Count, edits+op.Count
-			}
-		}
-		if atOld != len(before) || atNew != len(after) {
-			t.Fatalf("%q, %q: the operations end at %d, %d: %v", before, after, atOld, atNew, ops)
-		}
+		edits := checkOperations(t, before, after, ops)
 		if len(before)*len(after) > 10_000 {
 			return
 		}
@@ -65,6 +46,32 @@ func FuzzCompare(f *testing.F) {
 			t.Errorf("%q, %q: %d edits, want %d: %v", before, after, edits, want, ops)
 		}
 	})
+}
+
+// checkOperations checks that operations turn one text into the other, and returns the number of lines that they delete or insert.
+func checkOperations(t *testing.T, before, after []string, ops []linediff.Op) (edits int) {
+	t.Helper()
+	atOld, atNew := 0, 0
+	for _, op := range ops {
+		if op.Old != atOld || op.New != atNew || op.Count < 1 {
+			t.Fatalf("%q, %q: %v is not the operation at %d, %d of %v", before, after, op, atOld, atNew, ops)
+		}
+		switch op.Kind {
+		case linediff.Keep:
+			if !slices.Equal(before[atOld:atOld+op.Count], after[atNew:atNew+op.Count]) {
+				t.Fatalf("%q, %q: %v keeps different lines", before, after, op)
+			}
+			atOld, atNew = atOld+op.Count, atNew+op.Count
+		case linediff.Delete:
+			atOld, edits = atOld+op.Count, edits+op.Count
+		case linediff.Insert:
+			atNew, edits = atNew+op.Count, edits+op.Count
+		}
+	}
+	if atOld != len(before) || atNew != len(after) {
+		t.Fatalf("%q, %q: the operations end at %d, %d: %v", before, after, atOld, atNew, ops)
+	}
+	return edits
 }
 
 // commonLines returns the length of the longest common subsequence of two texts.
@@ -92,5 +99,10 @@ func TestCompareIsBounded(t *testing.T) {
 		}
 		return lines
 	}
-	linediff.Compare(text(1, 1103515245), text(2, 69069))
+	before, after := text(1, 1103515245), text(2, 69069)
+	ops := linediff.Compare(before, after)
+	// The minimum is far below: the search has ended at its bound.
+	if edits := checkOperations(t, before, after, ops); edits != len(before)+len(after) {
+		t.Errorf("%d lines are deleted or inserted, want all", edits)
+	}
 }

@@ -47,29 +47,35 @@ const (
 
 var errTooComplex = errors.New("is too complex to be compared with the type of its handler")
 
-func compare(manifest, derived json.RawMessage, from func(*comparison, []place, typed)) (differences []Difference, err error) {
+func compare(manifest, derived json.RawMessage, from func(*comparison, []place, typed)) ([]Difference, error) {
+	c := &comparison{seen: map[string]bool{}}
+	err := c.run(manifest, derived, from)
+	return c.differences, err
+}
+
+func (c *comparison) run(manifest, derived json.RawMessage, from func(*comparison, []place, typed)) (err error) {
 	have, err := jsonvalue.Decode(manifest)
 	if err != nil {
-		return nil, fmt.Errorf("the schema is not JSON: %w", err)
+		return fmt.Errorf("the schema is not JSON: %w", err)
 	}
 	want, err := jsonvalue.Decode(derived)
 	if err != nil {
-		return nil, fmt.Errorf("the schema that the module derives is not JSON: %w", err)
+		return fmt.Errorf("the schema that the module derives is not JSON: %w", err)
 	}
 	root, ok := want.(map[string]any)
 	if !ok {
-		return nil, errors.New("the schema that the module derives is not an object")
+		return errors.New("the schema that the module derives is not an object")
 	}
-	c := &comparison{manifest: have, derived: root, seen: map[string]bool{}}
+	c.manifest, c.derived = have, root
 	defer func() {
 		if r := recover(); r == errTooComplex {
-			differences, err = c.differences, errTooComplex
+			err = errTooComplex
 		} else if r != nil {
 			panic(r)
 		}
 	}()
 	from(c, []place{{schema: have}}, typed{schema: root})
-	return c.differences, nil
+	return nil
 }
 
 // comparison is the state of one comparison.

@@ -147,7 +147,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestWorkIsBounded compares schemas whose comparison would take exponential time.
+// TestWorkIsBounded compares schemas whose comparison would take exponential time, or would not end.
 func TestWorkIsBounded(t *testing.T) {
 	var defs, typeDefs strings.Builder
 	for i := range 60 {
@@ -156,9 +156,21 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 	manifest := `{"type":"object","$ref":"#/$defs/d0","$defs":{` + defs.String() + `"d60":{"type":"object"}}}`
 	derived := `{"type":"object","properties":{"x":{"$ref":"#"},"a":{"$ref":"#/$defs/t0"}},"$defs":{` + typeDefs.String() + `"t60":{"type":"string"}}}`
-	for _, pair := range [][2]string{{manifest, derived}, {derived, derived}, {`{"$ref":"#"}`, derived}, {`{"anyOf":[{"$ref":"#"}]}`, derived}, {strings.Repeat(`{"properties":{"x":`, 300) + "true" + strings.Repeat("}}", 300), `{"type":"object","properties":{"x":{"$ref":"#"}}}`}} {
-		for _, compare := range []func(json.RawMessage, json.RawMessage) ([]agreement.Difference, error){agreement.Input, agreement.Output} {
-			_, _ = compare(json.RawMessage(pair[0]), json.RawMessage(pair[1])) // it must end
+	tooComplex := agreement.ErrTooComplex
+	for name, c := range map[string]struct {
+		manifest, derived string
+		errs              [2]error // of Input and Output
+		most              [2]int   // steps
+	}{
+		"choices that double":                {manifest, derived, [2]error{tooComplex, nil}, [2]int{100_001, 2_000}},
+		"types that double":                  {derived, derived, [2]error{}, [2]int{3_000, 3_000}},
+		"a schema that is itself":            {`{"$ref":"#"}`, derived, [2]error{}, [2]int{10, 10}},
+		"a choice that is the schema":        {`{"anyOf":[{"$ref":"#"}]}`, derived, [2]error{tooComplex, tooComplex}, [2]int{2_000, 2_000}},
+		"a deep schema and a recursive type": {strings.Repeat(`{"properties":{"x":`, 300) + "true" + strings.Repeat("}}", 300), `{"type":"object","properties":{"x":{"$ref":"#"}}}`, [2]error{nil, tooComplex}, [2]int{10, 2_000}},
+	} {
+		steps, errs := agreement.Steps(json.RawMessage(c.manifest), json.RawMessage(c.derived))
+		if errs != c.errs || steps[0] > c.most[0] || steps[1] > c.most[1] {
+			t.Errorf("%s: %d steps and the errors %v, want at most %d steps and %v", name, steps, errs, c.most, c.errs)
 		}
 	}
 }
@@ -168,8 +180,37 @@ func FuzzCompare(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"text":{"$ref":"#/properties/text"}},"items":[{}],"anyOf":[{"$ref":"#"}],"allOf":[true,false]}`, search)
 	f.Add(`true`, `{"anyOf":[{"type":"null"},1],"$ref":"#/anyOf/0"}`)
 	f.Add(`{"enum":[1e99999999,{}],"minimum":1e9999999}`, `{"type":"integer","minimum":1e9999999,"enum":[1e99999999]}`)
+	f.Add(object(`"text":{"type":"integer"},"other":{}`, ""), search)
+	var wrong, right strings.Builder // 30 differences
+	for i := range 30 {
+		fmt.Fprintf(&wrong, `"p%d":{"type":"string"},`, i)
+		fmt.Fprintf(&right, `"p%d":{"$comment":"t.F int","type":"integer"},`, i)
+	}
+	f.Add(object(wrong.String()+`"last":{}`, ""), object(right.String()+`"last":{}`, ""))
 	f.Fuzz(func(t *testing.T, manifest, derived string) {
-		_, _ = agreement.Input(json.RawMessage(manifest), json.RawMessage(derived))
-		_, _ = agreement.Output(json.RawMessage(manifest), json.RawMessage(derived))
+		var root map[string]json.RawMessage
+		valid := json.Valid([]byte(manifest)) && json.Unmarshal([]byte(derived), &root) == nil && root != nil
+		for name, compare := range map[string]func(json.RawMessage, json.RawMessage) ([]agreement.Difference, error){"Input": agreement.Input, "Output": agreement.Output} {
+			found, err := compare(json.RawMessage(manifest), json.RawMessage(derived))
+			if (err == nil || err == agreement.ErrTooComplex) != valid {
+				t.Errorf("%s: the error is %v, and the schemas are valid: %t", name, err, valid)
+			}
+			if len(found) > 20 {
+				t.Errorf("%s: %d differences", name, len(found))
+			}
+			for _, d := range found {
+				if d.What == "" || d.Remedy == "" {
+					t.Errorf("%s: a difference at %q without its text or remedy: %+v", name, d.Path, d)
+				}
+			}
+			again, _ := compare(json.RawMessage(manifest), json.RawMessage(derived)) // the error is the same, or found differs too
+			if diff := cmp.Diff(found, again); diff != "" {
+				t.Errorf("%s: a second comparison differs:\n%s", name, diff)
+			}
+		}
+		steps, _ := agreement.Steps(json.RawMessage(manifest), json.RawMessage(derived))
+		if max(steps[0], steps[1]) > 100_001 {
+			t.Errorf("%d steps", steps)
+		}
 	})
 }

@@ -2,6 +2,8 @@ package progress_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -219,14 +221,29 @@ func TestInvisibleCodePointsAreReplaced(t *testing.T) {
 }
 
 func TestNilSetShowsNothing(t *testing.T) {
+	stream, err := os.Create(filepath.Join(t.TempDir(), "stream"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	defer func(out, errors *os.File) { os.Stdout, os.Stderr = out, errors }(os.Stdout, os.Stderr)
+	os.Stdout, os.Stderr = stream, stream
 	var tasks *progress.Set
 	task := tasks.Add("chant")
+	if task != nil {
+		t.Error("a nil Set has a task")
+	}
 	task.Step("compiling")
 	task.Count(1, 2)
 	task.Done("done")
 	task.Fail("failed")
-	fmt.Fprintln(tasks, "line")
+	if n, err := fmt.Fprintln(tasks, "line"); n != len("line\n") || err != nil {
+		t.Errorf("a line to a nil Set: %d, %v", n, err)
+	}
 	tasks.Close()
+	if info, err := stream.Stat(); err != nil || info.Size() > 0 {
+		t.Errorf("%d bytes were shown, %v", info.Size(), err)
+	}
 }
 
 func TestConcurrentTasks(t *testing.T) {
