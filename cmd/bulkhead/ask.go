@@ -60,10 +60,10 @@ func reportAnswerError(a host.Answer) error {
 	return exitCode(a)
 }
 
-// sanitizeFor removes control characters from text of a plugin if w is a terminal, which would interpret them.
+// sanitizeFor replaces characters in text of a plugin that a terminal would interpret, or that hide or reorder text, if w is a terminal.
 func sanitizeFor(w io.Writer, text string) string {
 	if term.IsTerminal(w) {
-		return replaceControls(text)
+		return visible.Prose(text)
 	}
 	return text
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -161,16 +160,4 @@ func printTexts(w io.Writer, a host.Answer) error {
 		}
 	}
 	return out.Flush()
-}
-
-// replaceControls replaces the control characters of a result, which could move a terminal's cursor or change
-// its colours. Unlike visible.Text it retains invisible characters that affect only their neighbours, such as variation
-// selectors of emoji: a result is data, and no decision about grants is based on it.
-func replaceControls(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0) {
-			return r
-		}
-		return '·'
-	}, text)
 }

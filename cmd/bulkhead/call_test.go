@@ -105,9 +105,3 @@ func TestFormatNotification(t *testing.T) {
 		})
 	}
 }
-
-func TestReplaceControls(t *testing.T) {
-	if got, want := replaceControls("a\tb\n\x1b[31mred\x07 ü \u009bA\x7f"), "a\tb\n·[31mred· ü ·A·"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}

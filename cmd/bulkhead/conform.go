@@ -47,7 +47,7 @@ kit.`, conform.ABI),
 
 func printConformance(w page, results []conform.Result, failed int) {
 	for _, r := range results {
-		fmt.Fprintf(w, "%s  %s: %s", paintPassed(w.style, r.Passed), r.File, r.Name)
+		fmt.Fprintf(w, "%s  %s: %s", paintPassed(w.style, r.Passed), oneLine(r.File), oneLine(r.Name))
 		if r.Detail != "" {
 			fmt.Fprintf(w, ": %s", oneLine(r.Detail))
 		}

@@ -11,11 +11,11 @@ import (
 func printInForce(w io.Writer, c explain.ConfigInForce) {
 	what := c.By
 	if c.File != "" {
-		what = oneLine(c.File) + ", " + c.By
+		what = oneLine(c.File + ", " + c.By)
 	}
 	fmt.Fprintf(w, "config  %s\n", what)
 	for _, other := range c.PassedOver {
-		fmt.Fprintf(w, "        passed over: %s, %s\n", oneLine(other.File), other.By)
+		fmt.Fprintf(w, "        passed over: %s, %s\n", oneLine(other.File), oneLine(other.By))
 	}
 	if c.Ceiling != "" {
 		fmt.Fprintf(w, "ceiling %s\n", oneLine(c.Ceiling))

@@ -242,7 +242,7 @@ func (i *initCommand) callAll(ctx context.Context, text io.Writer, r *initialize
 		r.Calls = append(r.Calls, c)
 		switch {
 		case c.OK && c.Tool == "":
-			fmt.Fprintf(text, "ok       %s: %s\n", c.Plugin, c.Text)
+			fmt.Fprintf(text, "ok       %s: %s\n", c.Plugin, excerpt(c.Text))
 		case c.OK:
 			fmt.Fprintf(text, "ok       %s: %s answers\n", c.Plugin, c.Tool)
 		default:

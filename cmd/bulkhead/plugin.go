@@ -119,7 +119,7 @@ Exit codes: 0 no problem (warnings do not count); 2 at least one problem.`,
 func buildOptions() build.Options {
 	cache, err := discovery.CacheDir(discovery.System{})
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "compiled modules are not cached: %v\n", err)
+		fmt.Fprintf(os.Stderr, "compiled modules are not cached: %s\n", visible.Text(err.Error()))
 		cache = ""
 	}
 	return build.Options{CacheDir: cache}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/linequeue"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
 func newServe() *cobra.Command {
@@ -179,7 +180,7 @@ func closeHost(ctx context.Context, h *host.Host, stderr io.Writer) error {
 	defer cancel()
 	err := h.Close(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		fmt.Fprintf(stderr, "bulkhead: %v\n", err)
+		fmt.Fprintf(stderr, "bulkhead: %s\n", visible.Text(err.Error()))
 		return nil
 	}
 	return err

@@ -71,6 +71,7 @@ const maxFileLines, maxFileBytes = 30, 4096
 
 // printFile prints the path of a file that is created, and its content.
 func printFile(w io.Writer, path, content string, isDir bool) {
+	path = oneLine(path)
 	switch {
 	case isDir:
 		fmt.Fprintf(w, "  %s/\n", path)

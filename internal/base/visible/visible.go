@@ -1,6 +1,6 @@
 // Package visible classifies code points by whether a person sees them, and replaces invisible ones in untrusted text that is
 // displayed: a review, a log, a terminal. Invisible code points could hide text from a person that a model reads, control a
-// terminal, or make different strings look the same. Text and Bounded sanitize; Only validates.
+// terminal, or make different strings look the same. Text, Prose and Bounded sanitize; Only validates.
 package visible
 
 import (
@@ -50,6 +50,27 @@ func Text(text string) string {
 		}
 		return replacement
 	}, text)
+}
+
+// Prose replaces the invisible code points that could control a terminal, change the order of text or hide text: control and format
+// characters except line feeds and tabs, line separators, variation selectors and default ignorable code points. Unlike Text it keeps
+// spaces of all scripts, and the selectors and joiners of emoji. It is for data that a person reads, such as the result of a tool.
+func Prose(text string) string {
+	emoji := false // whether the last code point is part of an emoji
+	return strings.Map(func(r rune) rune {
+		selects := emoji && (r == 0xfe0f || r == 0x200d)
+		emoji = selects || unicode.In(r, unicode.So, unicode.Sk)
+		if r != '\n' && r != '\t' && !selects && hides(r) {
+			return replacement
+		}
+		return r
+	}, text)
+}
+
+// hides reports whether r is neither shown nor takes any room.
+func hides(r rune) bool {
+	return r >= 0x7f && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) &&
+		!unicode.Is(unicode.Prepended_Concatenation_Mark, r) || r < ' '
 }
 
 // Bounded truncates text to limit bytes, appends … if text was longer, and applies Text.

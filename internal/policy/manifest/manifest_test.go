@@ -307,6 +307,8 @@ func TestParseRefuses(t *testing.T) {
 		"an output that is not an object":     {`access = "write"`, "access = \"write\"\noutput_json='true'", "12", "tools[0].output_json: is not the schema of an object"},
 		"input and input_json":                {`access = "write"`, "access = \"write\"\ninput_json='{\"type\":\"object\"}'\n[tools.input]\ntype='object'", "12", "tools[0].input_json: conflicts with input"},
 		"an input that is not JSON":           {`access = "write"`, "access = \"write\"\ninput_json='{'", "12", "tools[0].input_json: is not JSON"},
+		"a title that is reordered":           {`access = "write"`, "access = \"write\"\ntitle=\"Delete\\u202Eeteled\"", "12", `tools[0].title: "Delete\u202eeteled" has a character that is invisible or reorders text`},
+		"a description with hidden text":      {`access = "write"`, "access = \"write\"\ntitle='a'\n[[tools]]\nname='b'\naccess='read'\ndescription=\"b\\U000E0041\"", "16", "tools[1].description: "},
 		"an input that is nested too deep":    {`access = "write"`, "access = \"write\"\ninput_json='{\"type\":\"object\",\"default\":" + strings.Repeat("[", 120) + strings.Repeat("]", 120) + "}'", "12", "tools[0].input_json: cannot be read by all clients: it is nested more than 120 deep"},
 		"an output with a number too large":   {`access = "write"`, "access = \"write\"\noutput_json='{\"type\":\"object\",\"maximum\":1e999}'", "12", "tools[0].output_json: cannot be read by all clients: it has a number"},
 		"a header of a wrong type":            {`access = "write"`, "access = \"write\"\n[tools.input]\ntype='object'\nproperties.a={type='number', 'x-mcp-header'='A'}", "12", `tools[0].input: x-mcp-header at "a" must be in a property whose type is string, integer or boolean`},

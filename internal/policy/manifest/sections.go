@@ -192,6 +192,13 @@ func checkVisible(t *tomlfile.Table, key, value string) {
 	}
 }
 
+// checkProse reports a text that clients show when they ask for consent, and that models read, if it hides or reorders characters.
+func checkProse(t *tomlfile.Table, key, text string) {
+	if visible.Prose(text) != text {
+		t.Fault(key, tomlfile.Quote(text)+" has a character that is invisible or reorders text", "remove it, such as U+202E, U+200B or a control character")
+	}
+}
+
 func isScheme(s string) bool {
 	return s != "" && consistsOf(s[:1], lower+upper) && consistsOf(s, lower+upper+digits+"+.-")
 }

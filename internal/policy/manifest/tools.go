@@ -64,6 +64,8 @@ func readTool(t *tomlfile.Table) Tool {
 		t.Fault("name", fmt.Sprintf("%s is not a valid tool name", tomlfile.Quote(tool.Name)),
 			"use 1 to 128 of A to Z, a to z, 0 to 9, _, - and .")
 	}
+	checkProse(t, "title", tool.Title)
+	checkProse(t, "description", tool.Description)
 	if tool.Input == nil {
 		tool.Input = anyObject
 	}
