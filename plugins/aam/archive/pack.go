@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -32,13 +33,13 @@ var leftOut = []string{".git", ".aam", "node_modules", ".venv", "venv", "__pycac
 // Pack writes an archive of the package in dir, whose manifest is m, to w, and returns a listing of the archive. Equal
 // files result in equal archives: aam.yaml comes first, then all files sorted by path. Pack follows symbolic links to
 // files inside of dir. It omits symbolic links to directories, .git, .aam, .env*, credentials.yaml, older archives, the
-// output of tools, and the directories in the argument without. These are absolute paths, for example that of a
+// output and state of tools, and the directories in the argument without. These are absolute paths, for example that of a
 // registry inside of the package's directory.
 //
-// Errors have the code ArchiveInvalid for a file that no archive may contain, and ManifestInvalid for an artifact that
-// Pack omits.
+// Errors have the code ArchiveInvalid for a file that no archive may contain, ManifestInvalid for an artifact that
+// Pack omits, and FilesChanging for a file that other programs keep changing (see IsChanging).
 func Pack(s files.System, dir string, m *manifest.Manifest, w io.Writer, limits Limits, without ...string) (*Listing, error) {
-	p := packer{system: s, dir: dir, limits: limits, without: without, tree: newTree()}
+	p := packer{system: s, dir: dir, manifest: m, limits: limits, without: without, tree: newTree()}
 	if err := p.walk(""); err != nil {
 		return nil, err
 	}
@@ -51,30 +52,43 @@ func Pack(s files.System, dir string, m *manifest.Manifest, w io.Writer, limits 
 		}
 		return strings.Compare(a.Path, b.Path)
 	})
-	listing := &Listing{Manifest: m}
-	for _, file := range p.files {
-		listing.Files = append(listing.Files, file.File)
-	}
-	if err := listing.CheckArtifacts(); err != nil {
-		return nil, fault.From(fmt.Errorf("%s: %w", dir, err)).WithHint("Files that are not packed are .git, .aam, .env*, credentials.yaml, *.aam at the root, symbolic links to directories, and output of tools (" + strings.Join(leftOut[2:], ", ") + ")")
+	if _, err := p.listing(); err != nil {
+		return nil, err
 	}
 	sum := digest.New()
 	out := &bounded{to: io.MultiWriter(w, sum), limit: limits.Compressed}
 	if err := p.write(out); err != nil {
 		return nil, err
 	}
+	listing, err := p.listing() // files may have vanished
+	if err != nil {
+		return nil, err
+	}
 	listing.Checksum, listing.Size = "sha256:"+hex.EncodeToString(sum.Sum(nil)), out.n
 	return listing, nil
 }
 
+// listing returns the listing of the files to pack, or an error if an artifact is not among them.
+func (p *packer) listing() (*Listing, error) {
+	listing := &Listing{Manifest: p.manifest}
+	for _, file := range p.files {
+		listing.Files = append(listing.Files, file.File)
+	}
+	if err := listing.CheckArtifacts(); err != nil {
+		return nil, fault.From(fmt.Errorf("%s: %w", p.dir, err)).WithHint("Files that are not packed are .git, .aam, .env*, credentials.yaml, *.aam at the root, symbolic links to directories, and output of tools (" + strings.Join(leftOut[2:], ", ") + ")")
+	}
+	return listing, nil
+}
+
 type packer struct {
-	system  files.System
-	dir     string
-	limits  Limits
-	without []string
-	tree    *tree
-	files   []packed
-	total   int64
+	system   files.System
+	dir      string
+	manifest *manifest.Manifest
+	limits   Limits
+	without  []string
+	tree     *tree
+	files    []packed
+	total    int64
 }
 
 // packed is a file of an archive together with the path from which Pack reads its content.
@@ -87,12 +101,18 @@ type packed struct {
 // itself.
 func (p *packer) walk(folder string) error {
 	entries, err := p.system.ReadDir(filepath.Join(p.dir, filepath.FromSlash(folder)))
+	if folder != "" && filesystem.IsAbsent(err) { // another program has removed it
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
 		name := path.Join(folder, entry.Name())
 		if skipped(name, entry) || slices.Contains(p.without, filepath.Join(p.dir, filepath.FromSlash(name))) {
+			continue
+		}
+		if entry.IsDir() && isToolState(name, p.manifest) {
 			continue
 		}
 		if entry.IsDir() {
@@ -156,6 +176,8 @@ func (p *packer) take(name string, kind fs.FileMode) error {
 	switch {
 	case filesystem.IsAbsent(err) && kind&fs.ModeSymlink != 0:
 		return unpackable(p.dir, "%q is a dangling symbolic link", name)
+	case filesystem.IsAbsent(err): // another program has removed it
+		return nil
 	case err != nil:
 		return err
 	case info.IsDir():
@@ -167,14 +189,14 @@ func (p *packer) take(name string, kind fs.FileMode) error {
 		return unpackable(p.dir, "%w", err)
 	}
 	mode, err := p.system.Mode(from)
-	if err != nil {
+	if err != nil && !filesystem.IsAbsent(err) { // append omits a file that has vanished
 		return err
 	}
 	if len(p.files) >= p.limits.Members {
 		return unpackable(p.dir, "the package has more than %d files", p.limits.Members)
 	}
 	if p.total += info.Size(); p.total > p.limits.Inflated {
-		return unpackable(p.dir, "its files have more than %d bytes in total", p.limits.Inflated)
+		return p.tooLarge()
 	}
 	p.files = append(p.files, packed{File{Path: name, Size: info.Size(), Executable: mode&0o100 != 0}, from})
 	return nil
@@ -188,17 +210,20 @@ func (p *packer) write(w io.Writer) error {
 	buffered := bufio.NewWriterSize(w, writeSize)
 	compressed := gzip.NewWriter(buffered)
 	out := tar.NewWriter(compressed)
-	for _, file := range p.files {
-		header := &tar.Header{Typeflag: tar.TypeReg, Name: file.Path, Size: file.Size, Mode: 0o644, ModTime: packedTime}
-		if file.Executable {
-			header.Mode = 0o755
+	all := p.files
+	p.files = nil
+	for _, file := range all {
+		size, err := p.append(out, file)
+		if errors.Is(err, errVanished) {
+			p.total -= file.Size
+			continue
 		}
-		if err := out.WriteHeader(header); err != nil {
+		if err != nil {
 			return p.failed(err)
 		}
-		if err := p.copy(out, file); err != nil {
-			return p.failed(err)
-		}
+		p.total += size - file.Size
+		file.Size = size
+		p.files = append(p.files, file)
 	}
 	if err := out.Close(); err != nil {
 		return p.failed(err)
@@ -207,19 +232,6 @@ func (p *packer) write(w io.Writer) error {
 		return p.failed(err)
 	}
 	return p.failed(buffered.Flush())
-}
-
-func (p *packer) copy(out io.Writer, file packed) error {
-	in, err := files.OpenRegular(p.system, file.from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	n, err := io.Copy(out, in)
-	if err == nil && n != file.Size || err == tar.ErrWriteTooLong {
-		return fmt.Errorf("%s was changed while it was packed", file.from)
-	}
-	return err
 }
 
 func (p *packer) failed(err error) error {

@@ -30,7 +30,8 @@ const (
 	PermissionDenied      Code = "AAM_PERMISSION_DENIED"
 	ChecksumMismatch      Code = "AAM_CHECKSUM_MISMATCH"
 	ArchiveInvalid        Code = "AAM_ARCHIVE_INVALID"
-	FileExists            Code = "AAM_FILE_EXISTS" // a deployment would replace a file of the user
+	FilesChanging         Code = "AAM_FILES_CHANGING" // other programs change the files while they are packed
+	FileExists            Code = "AAM_FILE_EXISTS"    // a deployment would replace a file of the user
 	Internal              Code = "AAM_INTERNAL_ERROR"
 )
 

@@ -189,8 +189,20 @@ func (r Registry) afterFailure(err error, entry *journal, added Release) (Publis
 	return Published{}, err
 }
 
+// packAttempts is how often a package is packed while other programs change a file that is too large to be read twice.
+const packAttempts = 3
+
 // pack writes the archive of the package to a temporary file in the registry.
 func (r Registry) pack(p Publication, final string) (*archive.Listing, *atomicfile.File, error) {
+	for attempt := 1; ; attempt++ {
+		listing, file, err := r.packOnce(p, final)
+		if attempt == packAttempts || !archive.IsChanging(err) {
+			return listing, file, err
+		}
+	}
+}
+
+func (r Registry) packOnce(p Publication, final string) (*archive.Listing, *atomicfile.File, error) {
 	options := files.Temp(r.Files, final)
 	options.TempDir = r.Root
 	file, err := atomicfile.New(final, options)
