@@ -19,8 +19,8 @@ const sweepAge = time.Hour
 
 // lock makes other calls that change the same project wait until this call ends. The lock belongs to the .chant
 // directory itself, so it excludes the calls of all servers and users. A call must take the lock before it reads specs:
-// otherwise two calls could read the same content, and the update of one of them would be lost. Then lock removes
-// temporary files of interrupted calls.
+// otherwise two calls could read the same content, and the update of one of them would be lost. Then lock completes
+// or rolls back an interrupted call, and removes temporary files of interrupted calls.
 //
 // On a host without locks, lock only removes temporary files; store.ErrChanged then detects most races.
 func lock(dir store.Dir) error {
@@ -38,6 +38,9 @@ func lock(dir store.Dir) error {
 	}
 	if err != nil && sdk.ErrorCode(err) != abi.HostUnavailable {
 		return fmt.Errorf("cannot lock the project: %w", err)
+	}
+	if err := dir.Recover(age); err != nil {
+		return fmt.Errorf("an interrupted call cannot be completed or rolled back: %w", err)
 	}
 	if err := dir.Sweep(age); err != nil {
 		sdk.Log(sdk.LevelDebug, "cannot remove temporary files of interrupted calls: %v", err) // the remaining temporary files are harmless

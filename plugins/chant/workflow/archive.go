@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
-	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
 // Archive moves a completed spec to that directory of the archive which is named after the date in the spec's id.
@@ -27,7 +26,7 @@ func (p *Project) Archive(id string) (string, error) {
 		return "", err
 	}
 	target := filepath.Join(dir, entry.ID+".md")
-	err = store.Move(entry.File.Path, target, entry.Sum)
+	err = p.Dir.Move(entry.File.Path, target, entry.Sum)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return "", fmt.Errorf("spec '%s' is not archived: %s already exists", entry.ID, p.Dir.Relative(target))
