@@ -49,17 +49,7 @@ func init() {
 		})
 	})
 	scenarios["spin"] = confined(spin)
-	scenarios["start threads"] = confined(func() {
-		for range 2000 {
-			started := make(chan bool)
-			go func() {
-				runtime.LockOSThread()
-				close(started)
-				select {}
-			}()
-			<-started
-		}
-	})
+	scenarios["start threads"] = confined(func() { startThreads(2000) })
 	scenarios["hide memory from RLIMIT_DATA"] = confined(func() {
 		// RLIMIT_DATA counts memory while it is writable. The page tables of untouched memory would not count either.
 		for mapped := 0; mapped < 8<<30; mapped += 32 << 20 {
@@ -91,6 +81,18 @@ func init() {
 			cmd.SysProcAttr.Pdeathsig = 0
 		}
 		return nil, nil, cmd.Run()
+	}
+}
+
+func startThreads(count int) {
+	for range count {
+		started := make(chan bool)
+		go func() {
+			runtime.LockOSThread()
+			close(started)
+			select {}
+		}()
+		<-started
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -105,4 +107,18 @@ func TestWorkerIsNotStartedWithoutItsNamespaces(t *testing.T) {
 	if _, err := s.Call(t.Context(), method("echo")); err == nil || attempts != 1 {
 		t.Errorf("the call returned %v after %d attempts to start a worker, want an error after 1", err, attempts)
 	}
+}
+
+// The host measures its workers, since the kernel does not bound all of their memory.
+func TestWorkerBeyondItsMemoryIsEnded(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are measured on Linux only")
+	}
+	var launches atomic.Int32
+	s := newSupervisor(t, counting(&launches, func(_ int32, l *Launch) { l.Setup.Confine.Memory = 32 << 20 }))
+	_, err := s.Call(t.Context(), method("hoard"))
+	if err == nil || !strings.Contains(err.Error(), "MiB of memory, more than the 32 MiB") || launches.Load() != 1 {
+		t.Errorf("after %d launches the call returned %v, want the reason why its worker was ended", launches.Load(), err)
+	}
+	wantEcho(t, s)
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -165,6 +166,12 @@ func (f *fake) call(number uint32, r call.Request) {
 		}()
 	case "exit":
 		os.Exit(3)
+	case "hoard": // memory that no limit of the process bounds
+		kept := make([]byte, 256<<20)
+		for i := 0; i < len(kept); i += 4096 {
+			kept[i] = 1
+		}
+		runtime.KeepAlive(kept)
 	case "memory":
 		fmt.Fprintln(os.Stderr, "fatal error: runtime: out of memory")
 		os.Exit(2)

@@ -56,6 +56,9 @@ func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 		return nil, &startError{Err: err, Transient: reexec.IsTransient(err)}
 	}
 	go p.wait()
+	bounds := confine.Bounds{Memory: l.Setup.Confine.Memory, Threads: l.Setup.Confine.Threads}
+	isActive := func() bool { return p.isActive() || p.idleSince.Load() == 0 } // or is loading its module
+	go confine.Watch(p.command.Process.Pid, bounds, isActive, p.gone, p.kill)
 	stop := context.AfterFunc(ctx, func() { p.kill("no call waits for it any more") })
 	watchdog := time.AfterFunc(startTime, func() { p.kill(fmt.Sprintf("it was not ready after %v", startTime)) })
 	err = p.handshake(l.Setup)

@@ -38,6 +38,9 @@ const (
 	threadsBase = 128
 )
 
+// childThreads returns the limit of the threads of a child.
+func childThreads(workers int) uint64 { return threadsBase + 2*uint64(workers) }
+
 // childConfig is the parsed command line of a child.
 type childConfig struct {
 	Dir     string // output directory, empty
@@ -128,7 +131,7 @@ func confineChild(c childConfig) (dir string, report confine.Report, err error) 
 	defer root.Close()
 	report, err = confine.Apply(confine.Config{
 		Root: &confine.Dir{FD: int(root.Fd()), Write: true}, Keep: []int{},
-		Memory: compilerMemory, AddressSpace: compilerMemory + spareSpace, Threads: threadsBase + 2*uint64(c.Workers), OpenFiles: 64,
+		Memory: compilerMemory, AddressSpace: compilerMemory + spareSpace, Threads: childThreads(c.Workers), OpenFiles: 64,
 		FileSize: maxCode, CPU: c.CPU,
 	})
 	if err != nil {

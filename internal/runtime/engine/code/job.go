@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
@@ -53,6 +54,7 @@ func (j *job) run(ctx context.Context) error {
 		return notStarted(err)
 	}
 	ended := make(chan error, 1)
+	var excess atomic.Pointer[string] // why the child was killed while it compiled
 	go func() {
 		// The kernel sends the child its parent-death signal when this thread exits, so the thread must outlive the child.
 		runtime.LockOSThread()
@@ -62,6 +64,13 @@ func (j *job) run(ctx context.Context) error {
 			ended <- notStarted(err)
 			return
 		}
+		gone := make(chan struct{})
+		defer close(gone)
+		bounds := confine.Bounds{Memory: compilerMemory, Threads: childThreads(j.workers)}
+		go confine.Watch(child.Process.Pid, bounds, func() bool { return true }, gone, func(reason string) {
+			excess.Store(&reason)
+			_ = child.Process.Kill() // fails only if the process has already ended
+		})
 		switch err := readReport(stdout, j.config.Confined); {
 		case err == nil:
 			go j.sendModule(stdin)
@@ -81,6 +90,9 @@ func (j *job) run(ctx context.Context) error {
 		case <-time.After(endGrace): // the child is, for example, blocked on a disk
 			return context.Cause(ctx)
 		}
+	}
+	if reason := excess.Load(); reason != nil && err != nil {
+		return &Error{Reason: Invalid, Text: "compiling the module was ended: the compiler took too much: " + *reason}
 	}
 	return j.result(ctx, child, err, stderr.String())
 }

@@ -1,0 +1,59 @@
+package confine
+
+import (
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	scenarios["hoard read-only memory"] = func(job) (Report, map[string]string, error) {
+		for range 8 {
+			b, err := unix.Mmap(-1, 0, 32<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+			if err != nil {
+				return nil, nil, err
+			}
+			for i := 0; i < len(b); i += 4096 {
+				b[i] = 1
+			}
+			if err := unix.Mprotect(b, unix.PROT_READ); err != nil {
+				return nil, nil, err
+			}
+		}
+		select {}
+	}
+	scenarios["hoard threads"] = func(job) (Report, map[string]string, error) {
+		startThreads(2000)
+		select {}
+	}
+}
+
+// TestWatchEndsRealProcess watches processes that use memory which RLIMIT_DATA does not count, and threads without a limit.
+func TestWatchEndsRealProcess(t *testing.T) {
+	for scenario, bounds := range map[string]Bounds{
+		"hoard read-only memory": {Memory: 64 << 20},
+		"hoard threads":          {Threads: 100},
+	} {
+		t.Run(scenario, func(t *testing.T) {
+			cmd := exec.Command(program(t), "confined", `{"Scenario": "`+scenario+`"}`)
+			must(t, cmd.Start())
+			ended, reasons := make(chan struct{}), make(chan string, 1)
+			hang := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+			defer hang.Stop()
+			go Watch(cmd.Process.Pid, bounds, func() bool { return true }, ended, func(reason string) {
+				reasons <- reason
+				_ = cmd.Process.Kill()
+			})
+			_ = cmd.Wait()
+			close(ended)
+			select {
+			case reason := <-reasons:
+				t.Log(reason)
+			default:
+				t.Errorf("the process ended with %v, and was not ended by Watch", cmd.ProcessState)
+			}
+		})
+	}
+}
