@@ -22,6 +22,7 @@
 //   - ownedpath: whether other users can change a file or directory; the format of the state directory
 //   - filelock: locks between processes
 //   - tempdir: temporary directories that the next process removes if their own is killed
+//   - guard: turns panics into errors
 //   - reexec: starts this executable as a worker, a compiler, or to inspect a module
 //   - platform: what differs between systems in a line or two: open flags, paths in the file tree, job objects
 //   - ntfile: files below an open directory on Windows

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
@@ -197,8 +198,21 @@ func (g *Gateway) find(r call.Request) (queued Queued, err *abi.Error) {
 	return g.backend.Find(r)
 }
 
-// execute executes the request and returns an encoded result, an ask or an error.
-func (c *clientRequest) execute(ctx context.Context, queued Queued) ([]byte, *Ask, *abi.Error) {
+// execute executes the request and returns an encoded result, an ask or an error. A panic becomes an error.
+func (c *clientRequest) execute(ctx context.Context, queued Queued) (result []byte, ask *Ask, failure *abi.Error) {
+	err := func() (err error) {
+		defer guard.Recover(c.session.g.log, "in a call", &err)
+		result, ask, failure = c.run(ctx, queued)
+		return nil
+	}()
+	if err != nil {
+		return nil, nil, &abi.Error{Code: abi.CodeInternal, Message: err.Error()}
+	}
+	return result, ask, failure
+}
+
+// run executes the request.
+func (c *clientRequest) run(ctx context.Context, queued Queued) ([]byte, *Ask, *abi.Error) {
 	g := c.session.g
 	result, err := c.invoke(ctx, queued)
 	var failure *Failure

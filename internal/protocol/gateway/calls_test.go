@@ -311,3 +311,25 @@ func (s *spyBackend) Failure(_, text string) *Failure { return &Failure{Message:
 func (s *spyBackend) Execute(context.Context, Notifier) (call.Result, error) {
 	return call.Result{Body: textResult("")}, nil
 }
+
+// panickingError panics when its text is read, which happens after the call.
+type panickingError struct{}
+
+func (panickingError) Error() string { panic("no text") }
+
+// A panic after a call has run, while its result is encoded or its error is described, fails that call only.
+func TestPanicAfterCallFailsTheCallOnly(t *testing.T) {
+	b := newFake()
+	b.tools["unreadable"] = func(context.Context, json.RawMessage, Notifier) (json.RawMessage, error) {
+		return nil, panickingError{}
+	}
+	var out outBuffer
+	in := strings.NewReader(callLine("1", "unreadable") + "\n" + callLine("2", "echo"))
+	if err := newGateway(t, Config{}, b).Serve(t.Context(), in, &out); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	lines := strings.Join(out.lines(), "\n")
+	if !strings.Contains(lines, `"id":1,"error":{"code":-32603`) || !strings.Contains(lines, `"id":2,"result":`) {
+		t.Errorf("the client received\n%s", lines)
+	}
+}

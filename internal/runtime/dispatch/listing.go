@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
@@ -55,7 +56,9 @@ func (l *listing) Execute(ctx context.Context, n gateway.Notifier) (call.Result,
 }
 
 // part requests a plugin's part of the list. If the plugin fails, the part is empty.
-func (l *listing) part(ctx context.Context, q *queued, n gateway.Notifier) (catalog.Part, error) {
+func (l *listing) part(ctx context.Context, q *queued, n gateway.Notifier) (part catalog.Part, err error) {
+	part.Plugin = q.plugin.Plugin
+	defer guard.Recover(q.plugin.Log, "in a list", &err)
 	defer q.ResponseWritten() // releases the slot of this plugin early: the list waits for other plugins, and its pages are bounded
 	result, err := q.Execute(ctx, n)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 )
 
@@ -45,7 +46,13 @@ func (p *plugin) warm(ctx context.Context) {
 	if !p.HasOffers() {
 		return
 	}
-	if err := p.dispatcher.store.Warm(ctx, p.module()); err != nil && ctx.Err() == nil {
+	if err := p.compile(ctx); err != nil && ctx.Err() == nil {
 		p.Log.Warn("the module cannot be compiled", "error", err)
 	}
+}
+
+// compile compiles the module into the cache, unless it is there. The compiler is untrusted, so a panic is an error.
+func (p *plugin) compile(ctx context.Context) (err error) {
+	defer guard.Recover(p.Log, "while a module was compiled", &err)
+	return p.dispatcher.store.Warm(ctx, p.module())
 }

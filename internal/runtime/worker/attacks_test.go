@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -11,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
@@ -121,4 +124,52 @@ func TestWorkerBeyondItsMemoryIsEnded(t *testing.T) {
 		t.Errorf("after %d launches the call returned %v, want the reason why its worker was ended", launches.Load(), err)
 	}
 	wantEcho(t, s)
+}
+
+// What a worker sends may make the host panic. That ends the worker, and nothing else.
+func TestPanicOfHostEndsTheWorkerOnly(t *testing.T) {
+	panics := func(context.Context, wire.Operation) wire.Reply { panic("of an operation") }
+	for _, test := range []struct {
+		name   string
+		change func(*Launch)
+		call   Hooked
+	}{
+		{"operation", nil, func() Hooked { r := method("ask"); r.Operate = panics; return r }()},
+		{"record", nil, func() Hooked {
+			r := method("record")
+			r.Record = func(audit.Operation) { panic("of a record") }
+			return r
+		}()},
+		{"derived data", func(l *Launch) { l.Derived = func([]byte) { panic("of derived data") } }, method("derived")},
+		{"confinement report", func(l *Launch) { l.Confined = func(confine.Report) error { panic("of a report") } }, method("echo")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var launches atomic.Int32
+			var panicking atomic.Bool
+			panicking.Store(true)
+			s := newSupervisor(t, counting(&launches, func(_ int32, l *Launch) {
+				if test.change != nil && panicking.Load() {
+					test.change(l)
+				}
+			}))
+			if result, err := s.Call(t.Context(), test.call); err == nil {
+				t.Errorf("the call returned %s", result.Body)
+			}
+			panicking.Store(false)
+			s.Retire("the test needs a worker whose host does not panic")
+			before := launches.Load()
+			wantEcho(t, s)
+			if launches.Load() != before+1 {
+				t.Errorf("%d workers were started, want a new one", launches.Load()-before)
+			}
+		})
+	}
+	t.Run("launch", func(t *testing.T) {
+		s := newSupervisor(t, func(c *Config) {
+			c.Prepare = func(context.Context) (*Launch, error) { panic("of a launch") }
+		})
+		if _, err := s.Call(t.Context(), method("echo")); !errors.Is(err, guard.ErrPanic) {
+			t.Errorf("the call returned %v, want %v", err, guard.ErrPanic)
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
@@ -254,7 +255,7 @@ func (c *conn) read(p *pending) {
 	for {
 		f, err := c.in.Next()
 		if err == nil {
-			err = c.take(f)
+			err = c.serve(f)
 		}
 		c.mu.Lock()
 		if err != nil {
@@ -268,6 +269,14 @@ func (c *conn) read(p *pending) {
 		c.mu.Unlock()
 	}
 }
+
+// serve takes a frame. A panic ends the connection, and so the worker: what the worker sent may be the cause.
+func (c *conn) serve(f wire.Frame) (err error) {
+	defer guard.Recover(c.log, servingWorker, &err)
+	return c.take(f)
+}
+
+const servingWorker = "while a worker was served"
 
 // fail ends the connection and all calls on it.
 func (c *conn) fail(err error) {

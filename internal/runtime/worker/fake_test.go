@@ -18,6 +18,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -250,6 +251,9 @@ func (f *fake) misbehave(number uint32, how string) {
 		f.result(number, call.OK, []byte("{}"))
 	case "log garbage":
 		_ = f.out.Write(wire.TypeLog, 0, []byte{1})
+	case "record":
+		_ = f.out.Write(wire.TypeRecord, number, wire.EncodeRecord(audit.Operation{Op: "op", Outcome: audit.OK, Count: 1}))
+		f.result(number, call.OK, []byte("{}"))
 	case "record garbage":
 		_ = f.out.Write(wire.TypeRecord, number, []byte{1})
 	case "stderr flood":

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 )
 
@@ -156,7 +157,8 @@ func waitReporting(ctx context.Context, done <-chan struct{}, waiting func()) {
 
 // launch starts a process. It retries once if the compiled code turns out to be unusable, which it compiles again, or if the process was
 // ended from outside.
-func (s *Supervisor) launch(ctx context.Context) (*process, error) {
+func (s *Supervisor) launch(ctx context.Context) (p *process, err error) {
+	defer guard.Recover(s.config.Log, "while a worker was started", &err)
 	p, l, err := s.prepareAndStart(ctx)
 	switch failure := (*engine.Error)(nil); {
 	case l != nil && errors.As(err, &failure) && failure.Code == engine.CodeStale && l.Discard != nil:

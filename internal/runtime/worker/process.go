@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
@@ -119,7 +120,8 @@ func (s *Supervisor) spawn(l *Launch) (*process, error) {
 const startTime = time.Minute
 
 // handshake sends the set-up to the worker and waits until the module is loaded.
-func (p *process) handshake(setup wire.Setup) error {
+func (p *process) handshake(setup wire.Setup) (err error) {
+	defer guard.Recover(p.conn.log, servingWorker, &err)
 	text, err := json.Marshal(setup)
 	if err != nil {
 		return fmt.Errorf("cannot encode the set-up of a worker: %w", err)

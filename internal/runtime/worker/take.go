@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -92,12 +93,23 @@ func (c *conn) takeOperation(p *pending, payload []byte) error {
 	p.cancel = cancel
 	p.inFlight.Go(func() {
 		defer cancel()
-		reply := p.operate(ctx, operation)
-		c.mu.Lock()
-		p.busy = false
-		c.mu.Unlock()
-		_ = c.out.Write(wire.TypeReply, p.number, reply.Encode()...) // a connection that ended fails the call by itself
+		if err := p.perform(ctx, operation); err != nil {
+			c.fail(err)
+			c.kill(err.Error())
+		}
 	})
+	return nil
+}
+
+// perform performs an operation and sends the reply. The error is that of a panic.
+func (p *pending) perform(ctx context.Context, operation wire.Operation) (err error) {
+	c := p.conn
+	defer guard.Recover(c.log, servingWorker, &err)
+	reply := p.operate(ctx, operation)
+	c.mu.Lock()
+	p.busy = false
+	c.mu.Unlock()
+	_ = c.out.Write(wire.TypeReply, p.number, reply.Encode()...) // a connection that ended fails the call by itself
 	return nil
 }
 
