@@ -258,12 +258,26 @@ func decode(data []byte) (*Record, error) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("contains more than one record")
 	}
+	if key := ambiguous(data); key != "" {
+		return nil, fmt.Errorf("is not a record: the member %q is a duplicate, or is not in lower case", key)
+	}
 	for _, f := range append([]File{{r.Path, r.SHA256}}, r.Includes...) {
 		if !isPath(f.Path) || !userfile.IsDigest(f.SHA256) {
 			return nil, errors.New("has an invalid path or digest")
 		}
 	}
 	return &r.Record, nil
+}
+
+// ambiguous returns a key of a record that Add does not write, but that encoding/json accepts for a known one; empty if there is none.
+func ambiguous(record []byte) string {
+	key, _ := rawjson.Ambiguous(record, "path", "sha256", "includes", "trusted_at", "version")
+	for _, file := range rawjson.Elements(rawjson.Member(record, "includes")) {
+		if key == "" {
+			key, _ = rawjson.Ambiguous(file, "path", "sha256")
+		}
+	}
+	return key
 }
 
 // files is the file system for records. It does not give a new record the permission bits of the file that it replaces,

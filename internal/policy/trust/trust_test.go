@@ -284,6 +284,28 @@ func TestRecordContainsIncludedFiles(t *testing.T) {
 	}
 }
 
+// encoding/json ignores the case of keys, and takes the last of duplicates.
+func TestAmbiguousRecordsAreNotTrusted(t *testing.T) {
+	store, digest := In(t.TempDir()), userfile.Digest(nil)
+	if err := store.Add("/x", digest); err != nil {
+		t.Fatal(err)
+	}
+	for _, members := range []string{
+		`"Path":"/x","sha256":"` + digest + `"`,
+		`"path":"/y","path":"/x","sha256":"` + digest + `"`,
+		`"path":"/x","sha256":"` + userfile.Digest([]byte("y")) + `","SHA256":"` + digest + `"`,
+		`"path":"/x","sha256":"` + digest + `","includes":[{"path":"/y","sha256":"` + digest + `","PATH":"/z"}]`,
+	} {
+		content := `{` + members + `,"trusted_at":"2026-01-02T03:04:05Z"}`
+		if err := os.WriteFile(filepath.Join(store.dir, fileName("/x")), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if is, err := trusted(store, "/x", digest); is || err == nil || !strings.Contains(err.Error(), "is a duplicate, or is not in lower case") {
+			t.Errorf("%s: trusted %t, %v", content, is, err)
+		}
+	}
+}
+
 func TestRecordOfNewerVersionIsIgnoredAndKept(t *testing.T) {
 	store := In(t.TempDir())
 	if err := store.Add("/x", userfile.Digest(nil)); err != nil {

@@ -72,6 +72,9 @@ func ReadTools(list json.RawMessage) ([]Tool, error) {
 		if err := json.Unmarshal(raw, &t); err != nil {
 			return nil, fmt.Errorf("tool %d is invalid: %w", i+1, err)
 		}
+		if key := ambiguous(raw); key != "" {
+			return nil, fmt.Errorf("tool %d is ambiguous: %q is a duplicate, or differs from a known member only in case", i+1, key)
+		}
 		if t.Name == "" {
 			return nil, fmt.Errorf("tool %d has no name", i+1)
 		}
@@ -80,13 +83,29 @@ func ReadTools(list json.RawMessage) ([]Tool, error) {
 	return tools, nil
 }
 
+// ambiguous returns a key of a tool that encoding/json, which ignores case and takes the last of duplicates, reads differently from clients
+// and from people who review the tool. It returns an empty string if there is none.
+func ambiguous(tool []byte) string {
+	key, _ := rawjson.Ambiguous(tool, "name", "title", "description", "inputSchema", "outputSchema", "annotations")
+	if key == "" {
+		key, _ = rawjson.Ambiguous(rawjson.Member(tool, "annotations"), "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+	}
+	return key
+}
+
 // ReadNames returns a string member of all items of a list in the result of a method, such as the names of prompts.
 func ReadNames(result json.RawMessage, list, member string) ([]string, error) {
 	if !rawjson.Valid(result) {
 		return nil, errors.New("the result is not JSON")
 	}
 	var names []string
+	if key, _ := rawjson.Ambiguous(result, list); key != "" {
+		return nil, fmt.Errorf("the result is ambiguous: %q is a duplicate, or differs from a known member only in case", key)
+	}
 	for i, item := range rawjson.Elements(rawjson.Member(result, list)) {
+		if key, _ := rawjson.Ambiguous(item, member); key != "" {
+			return nil, fmt.Errorf("%s[%d] is ambiguous: %q is a duplicate, or differs from a known member only in case", list, i, key)
+		}
 		name, ok := rawjson.Unquote(rawjson.Member(item, member))
 		if !ok || name == "" {
 			return nil, fmt.Errorf("%s[%d] has no %s", list, i, member)
