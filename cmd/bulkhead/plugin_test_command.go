@@ -71,6 +71,7 @@ invalid, or a plugin has none; 3 the host failed.`,
 	f.StringVar(&o.plugins, "plugins", "", "`directory` with a subdirectory for each plugin, built before: nothing is built")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON: {\"ok\", \"scenarios\": [{\"file\", \"line\", \"name\", \"passed\", \"took_ns\",\n\"failures\": [{\"line\", \"key\", \"problem\", \"diff\"}], \"log\"}]}")
 	f.StringVar(&o.network, "network", "", "let scenarios reach the origins and remotes that they grant: `public`, or private\nfor those of this machine and its network too (default: none)")
+	must(c.RegisterFlagCompletionFunc("network", cobra.FixedCompletions([]string{string(scenario.PublicNetwork), string(scenario.PrivateNetwork)}, cobra.ShellCompDirectiveNoFileComp)))
 	o.recording.add(c)
 	completeDirs(c)
 	return c
