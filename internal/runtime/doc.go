@@ -3,8 +3,8 @@
 //
 // In the host process:
 //   - dispatch: the gateway's Backend: queue and slots of a plugin, specs of workers, operations that need a connection, audit records
-//   - worker: starts, watches, drains and replaces worker processes, and retries calls whose worker ended; memory budget and fairness over
-//     all plugins
+//   - worker: starts, watches, drains and replaces worker processes, and retries calls whose worker ended; fairness over all plugins
+//   - worker/budget: the memory of all workers: who gets more, which idle worker ends for it, which call ends if there is none
 //   - grant: opens granted paths, whose variables are replaced already, as directory handles; follows symbolic links
 //   - audit: writes and reads the audit log, rotation, calls that must not run unrecorded
 //   - engine/code: the cache of compiled modules, the compiler process, and the locks by which hosts compile a module once

@@ -93,6 +93,7 @@ func (abi1) warm(ctx context.Context, i *instance) *Error {
 	c := newExecution(ctx, i.owner, i)
 	c.request, c.hasRequest, c.describing = []byte(`{"method":"`+abi.MethodDescribe+`"}`), true, true
 	_, failure := i.answer(c, uint64(len(c.request)))
+	c.uncover()
 	return failure
 }
 

@@ -141,7 +141,7 @@ func (command) handle(c *execution, r Prepared) (Held, *Error) {
 	if failure == nil {
 		response.Body, response.Stderr, response.Exit = p.stdout.join(), p.stderr.text(), p.exit
 		if p.exit != 0 && c.instance.memory.growRefused { // the refusal may have caused the failure, and the program cannot report the limit
-			response.Stderr = fmt.Appendf(response.Stderr, "\nbulkhead: the program needed more memory than its limit of %d MiB", c.module.spec.Memory>>20)
+			response.Stderr = fmt.Appendf(response.Stderr, "\nbulkhead: the program needed more memory than %s", c.instance.memory.bound())
 		}
 	}
 	return response, failure
@@ -184,6 +184,7 @@ func (out processOutput) Write(p []byte) (int, error) {
 		if int64(c.process.stdout.size)+int64(len(p)) > i.owner.spec.Output {
 			c.abort(i.owner.outputError())
 		}
+		c.cover(&c.covered.output, c.process.stdout.size+len(p))
 		c.process.stdout.add(p)
 	}
 	return len(p), nil

@@ -49,6 +49,9 @@ func newDeriver(m *Module) *deriver {
 		Name: m.spec.Name, File: m.spec.File, Memory: DeriveMemory, Output: abi.MaxScanDerived, Fuel: deriveFuel,
 		Time: m.spec.Time, Tracker: m.spec.Tracker, Idle: m.spec.Idle, Log: m.spec.Log,
 	}
+	if m.spec.Credit != nil {
+		spec.Credit = &prepaid{Credit: m.spec.Credit, left: m.deriveCost()}
+	}
 	d := &deriver{module: &Module{spec: spec.withDefaults(), kind: m.kind, entry: abi.ExportDerive, program: m.program, pool: &pool{}}, turn: make(chan struct{}, 1)}
 	d.module.trackCalls(0) // starts the idle timer
 	return d
@@ -59,6 +62,25 @@ func (m *Module) derives() bool { return m.entry == abi.ExportDerive }
 
 // Derives reports whether Derive can run derive functions.
 func (m *Module) Derives() bool { return m.deriver != nil }
+
+// DeriveCost returns the credit that the caller takes once before the first Derive, and does not give back: so no call waits for memory
+// in Derive, where others may wait for it.
+func (m *Module) DeriveCost() int64 {
+	if m.deriver == nil {
+		return 0
+	}
+	return m.deriveCost()
+}
+
+// deriveCost estimates what an instance and its snapshot need from the snapshot of the plugin's calls, which has run the same program.
+func (m *Module) deriveCost() int64 {
+	const working = 4 << 20
+	size := m.initialMemory()
+	if m.snapshot != nil {
+		size = max(size, int64(len(m.snapshot.memory)))
+	}
+	return instanceCost + 3*min(size, DeriveMemory) + working
+}
 
 // Derive returns what a derive function of the module computes from content. The first derivation creates an instance.
 // Derivations of a module run one at a time. If ctx is the context of a host operation (see Spec.Operate), the fuel is
@@ -110,6 +132,9 @@ func (d *deriver) prepare(ctx context.Context, payer *execution) error {
 	if stopped := d.module.contextError(ctx); stopped != nil {
 		return stopped
 	}
+	if errors.Is(failure, errNoCredit) {
+		return failure
+	}
 	d.unusable = true
 	d.module.spec.Log.Warn("the derive functions cannot run", "plugin", d.module.spec.Name, "reason", failure.Message)
 	return ErrUnavailable
@@ -134,7 +159,12 @@ func (d *deriver) takeSnapshot(ctx context.Context, payer *execution, warm bool)
 		inst.close()
 		return failure
 	}
-	d.module.snapshot = inst.capture()
+	snapshot, err := inst.capture(ctx)
+	if err != nil {
+		inst.close()
+		return d.module.noCredit(ctx, err)
+	}
+	d.module.snapshot = snapshot
 	d.module.pool.add(inst)
 	return nil
 }
@@ -185,6 +215,9 @@ func (d *deriver) acquire(ctx context.Context, payer *execution) (*instance, *Er
 func (d *deriver) errorOf(ctx context.Context, failure *Error) error {
 	if stopped := d.module.contextError(ctx); stopped != nil {
 		return stopped
+	}
+	if errors.Is(failure, errNoCredit) {
+		return failure
 	}
 	return fmt.Errorf("%w: %w", ErrDerivation, failure)
 }

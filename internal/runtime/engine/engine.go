@@ -58,6 +58,8 @@ type Spec struct {
 	// Tracker records the pages that calls write, so that restoring an instance takes microseconds; nil: memories are
 	// compared with the snapshot.
 	Tracker *dirtypages.Tracker
+	// Credit is the memory of the process; nil: only the limits bound it.
+	Credit Credit
 	// Idle is how long idle instances are kept after the last call; 0: a minute.
 	Idle time.Duration
 	Log  hclog.Logger // also gets the lines that the module logs and prints; nil: no log

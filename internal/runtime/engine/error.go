@@ -81,7 +81,7 @@ func (m *Module) callError(ctx context.Context, err error, c *execution, i *inst
 		return stopped
 	}
 	if i.memory != nil && i.memory.growRefused {
-		return m.errorf(CodeMemory, err, "crashed: it needed more memory than its limit of %d MiB", m.spec.Memory>>20)
+		return m.errorf(CodeMemory, err, "crashed: it needed more memory than %s", i.memory.bound())
 	}
 	if exit := (*sys.ExitError)(nil); errors.As(err, &exit) {
 		return m.errorf(CodeExit, err, "exited with code %d", exit.ExitCode())

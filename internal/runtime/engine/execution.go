@@ -42,6 +42,8 @@ type execution struct {
 	extism   *extismCall // state of a module of the kind Extism; nil until it is needed
 	process  *process    // state of a command; nil outside of a request
 
+	covered covered // has credit
+
 	faults  []error // reported by Caller.Fault
 	aborted *Error  // why the host aborted the call; nil if it did not
 
@@ -96,6 +98,7 @@ func (c *execution) output(response []byte) {
 		c.abort(c.module.responseTooLarge(len(response)))
 	}
 	c.charge(len(response))
+	c.cover(&c.covered.output, len(response))
 	c.response, c.hasResponse = cloneChunked(response), true
 }
 
@@ -136,7 +139,9 @@ func (c *execution) hostCall(request []byte) int {
 	case c.module.spec.Operate == nil:
 		c.result = noOperations
 	default:
+		c.cover(&c.covered.operation, len(request))
 		c.result = c.runOperation(cloneChunked(request))
+		c.cover(&c.covered.operation, len(request)+len(c.result))
 	}
 	c.hasResult = true
 	c.checkContext()

@@ -145,6 +145,9 @@ func (extismKind) handle(c *execution, r Prepared) (Held, *Error) {
 	message := i.kernel.block(c.extism.message)
 	message = message[:min(len(message), maxExtismError)]
 	output := i.kernel.view(c.extism.output.start, c.extism.output.size)
+	if failure := c.tryCover(&c.covered.output, len(output)); failure != nil {
+		return Held{Result: call.Result{Fuel: response.Fuel}}, failure
+	}
 	response.Body = r.Extism.Response(code, cloneChunked(output), slices.Clone(message))
 	return bounded(c, response)
 }

@@ -57,6 +57,7 @@ func (k *kernelMemory) alloc(c *execution, size uint64) uint64 {
 		k.sizes = map[uint64]uint64{}
 	}
 	k.sizes[address] = size
+	c.cover(&c.covered.blocks, len(k.sizes)*blockCost)
 	if k.used() > limit {
 		c.abort(k.exceeded())
 	}
@@ -103,6 +104,7 @@ func (k *kernelMemory) grow(c *execution, size uint64) bool {
 		if err != nil {
 			return false
 		}
+		memory.take, memory.give = k.instance.take, k.instance.give
 		k.memory = memory
 	}
 	size = (size + pageSize - 1) / pageSize * pageSize

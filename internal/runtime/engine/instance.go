@@ -19,6 +19,7 @@ import (
 // instance is a running module with its own memory. It runs one call at a time.
 type instance struct {
 	owner     *Module
+	creator   context.Context // of the call for which the instance is created; nil afterwards
 	module    api.Module
 	entry     api.Function
 	fuel      api.MutableGlobal
@@ -34,6 +35,7 @@ type instance struct {
 	functions map[string]api.Function // exports of a module of the kind Extism by name
 	kernel    kernelMemory            // of a module of the kind Extism
 	spent     bool                    // the instance must not run another call
+	cost      uint64                  // the credit of the instance besides its linear memory
 
 	startFuel int64 // fuel used by the module's start function
 	initFuel  int64 // fuel used by _initialize; 0 if the instance was restored from a snapshot instead
@@ -45,7 +47,7 @@ type handleCounter interface{ Reset() bool }
 
 // instantiate creates an instance, which must be initialized or restored before its first call.
 func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) {
-	inst := &instance{owner: m, sources: newSources()}
+	inst := &instance{owner: m, creator: ctx, sources: newSources()}
 	inst.kernel.instance = inst
 	inst.stderr = &lineLog{instance: inst, level: hclog.Warn}
 	inst.stdout = &lineLog{instance: inst, level: hclog.Info}
@@ -58,7 +60,10 @@ func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) 
 			if !ok {
 				panic(r)
 			}
-			failure = m.errorf(CodeMemory, err, "cannot run: its linear memory cannot be allocated")
+			if failure, ok = r.(*Error); !ok {
+				failure = m.errorf(CodeMemory, err, "cannot run: its linear memory cannot be allocated")
+			}
+			inst.free()
 		}
 	}()
 	ctx = context.WithValue(ctx, executionKey{}, started)
@@ -67,10 +72,7 @@ func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) 
 	inst.flush()
 	if err != nil {
 		failure := m.callError(ctx, err, started, inst)
-		if inst.memory != nil {
-			inst.memory.Free()
-		}
-		inst.kernel.close()
+		inst.free()
 		return nil, failure
 	}
 	inst.module = mod
@@ -100,12 +102,32 @@ func (i *instance) allocate(_, _ uint64) experimental.LinearMemory {
 	if i.owner.spec.Reused || !i.owner.program.Restorable { // the instance is never restored
 		tracker = nil
 	}
+	if !i.take(instanceCost) {
+		panic(ErrRefused)
+	}
+	i.cost = instanceCost
 	memory, err := newLinearMemory(uint64(i.owner.spec.Memory), tracker)
 	if err != nil {
 		panic(err)
 	}
+	memory.take, memory.give = i.take, i.give
 	i.memory = memory
 	return memory
+}
+
+// free unmaps the memories of an instance that has no module.
+func (i *instance) free() {
+	if i.memory != nil {
+		i.memory.Free()
+	}
+	i.kernel.close()
+	i.giveCost()
+}
+
+// giveCost returns the credit that allocate took.
+func (i *instance) giveCost() {
+	i.give(i.cost)
+	i.cost = 0
 }
 
 // moduleConfig configures WASI for an instance. It replaces defaults of wazero: deterministic clocks and random numbers, a
@@ -190,7 +212,11 @@ func (i *instance) invoke(c *execution, f api.Function, parameters ...uint64) er
 func (i *instance) call(ctx context.Context, r Prepared) (Held, *Error) {
 	c := newExecution(ctx, i.owner, i)
 	c.busy = r.busy
-	return i.owner.kind.handle(c, r)
+	response, failure := i.owner.kind.handle(c, r)
+	if failure != nil {
+		c.uncover()
+	}
+	return response, failure
 }
 
 // respond runs an exported function as the call c. The Held has everything but the body.
@@ -221,6 +247,7 @@ func (i *instance) close() {
 	if err := i.module.Close(context.Background()); err != nil {
 		i.owner.spec.Log.Warn("cannot close an instance", "plugin", i.owner.spec.Name, "error", err)
 	}
+	i.giveCost()
 }
 
 // flush logs incomplete last lines.

@@ -68,15 +68,18 @@ const snapshotTime = 10 * time.Second
 // takeSnapshot creates the first instance and stores a snapshot of it. A module that leaves files open or crashes before
 // its first call has no snapshot: each of its calls creates an instance.
 func (m *Module) takeSnapshot(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, min(m.spec.Time, snapshotTime))
-	defer cancel()
-	inst, failure := m.newInstance(ctx)
+	limited := limit(ctx, min(m.spec.Time, snapshotTime))
+	defer limited.release()
+	inst, failure := m.newInstance(limited)
 	if failure == nil {
-		failure = m.kind.warm(ctx, inst)
+		failure = m.kind.warm(limited, inst)
 		if failure == nil && inst.resetFiles() {
-			m.snapshot = inst.capture()
-			m.pool.add(inst)
-			return
+			var err error
+			if m.snapshot, err = inst.capture(limited); err == nil {
+				m.pool.add(inst)
+				return
+			}
+			failure = m.noCredit(limited, err)
 		}
 		inst.close()
 	}

@@ -24,6 +24,9 @@ type linearMemory struct {
 	starved bool
 
 	written writtenPages // the record of dirty pages that restore uses
+
+	take func(bytes uint64) bool // takes credit for accessible bytes; nil: no credit is needed
+	give func(bytes uint64)      // returns it
 }
 
 var _ experimental.LinearMemory = (*linearMemory)(nil)
@@ -55,20 +58,41 @@ func (l *linearMemory) Reallocate(size uint64) []byte {
 	return l.space[:size:len(l.space)]
 }
 
+// bound describes what refused the growth of the memory.
+func (l *linearMemory) bound() string {
+	if l.starved {
+		return "the server has"
+	}
+	return fmt.Sprintf("its limit of %d MiB", l.limit>>20)
+}
+
 // setAccessible makes exactly the first size bytes accessible. It reports whether the system permits it.
 func (l *linearMemory) setAccessible(size uint64) bool {
 	var err error
 	switch {
 	case size > l.accessible:
-		err = allow(l.space[l.accessible:size])
+		if l.take != nil && (l.starved || !l.take(size-l.accessible)) { // a call asks once
+			return false
+		}
+		if err = allow(l.space[l.accessible:size]); err != nil {
+			l.returns(size - l.accessible)
+		}
 	case size < l.accessible:
-		err = forbid(l.space[size:l.accessible])
+		if err = forbid(l.space[size:l.accessible]); err == nil {
+			l.returns(l.accessible - size)
+		}
 	}
 	if err != nil {
 		return false
 	}
 	l.accessible = size
 	return true
+}
+
+func (l *linearMemory) returns(bytes uint64) {
+	if l.give != nil {
+		l.give(bytes)
+	}
 }
 
 // lazyBytes is the length of the prefix of linear memory whose pages are allocated on first access. A page fault takes up to
@@ -107,6 +131,8 @@ func (l *linearMemory) Free() {
 		panic(fmt.Errorf("cannot unmap linear memory: %w", err)) // only possible if space is not a mapping
 	}
 	l.space = nil
+	l.returns(l.accessible)
+	l.accessible = 0
 }
 
 // clear zeroes a range. Large ranges are returned to the system, which provides zeroed pages on the next access.

@@ -47,6 +47,7 @@ type Held struct {
 // no effect.
 func (r Held) Release() {
 	if e := r.execution; e != nil && !e.released.Swap(true) {
+		e.uncover()
 		e.module.release(e.instance, e.busy)
 	}
 }
@@ -128,10 +129,14 @@ func (m *Module) newInstance(ctx context.Context) (*instance, *Error) {
 	if failure != nil {
 		return nil, failure
 	}
+	defer func() { inst.creator = nil }()
 	if m.snapshot == nil {
 		failure = m.kind.initialize(ctx, inst)
 	} else if !inst.restore(m.snapshot, func() {}) {
 		failure = m.errorf(CodeInternal, nil, "cannot run: its instance cannot be restored from the snapshot")
+		if inst.memory.starved {
+			failure = m.noCredit(ctx, ErrRefused)
+		}
 	}
 	if failure != nil {
 		inst.close()

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+
 	"github.com/tetratelabs/wazero/api"
 )
 
@@ -14,13 +16,17 @@ type snapshot struct {
 	sources sources  // sources of a derive instance
 }
 
-// capture takes a snapshot of an instance.
-func (i *instance) capture() *snapshot {
+// capture takes a snapshot of an instance. ctx is that of the call that needs the snapshot. The error is that of Credit.Take.
+func (i *instance) capture(ctx context.Context) (*snapshot, error) {
+	// The credit for the snapshot is never returned. It counts twice, as the Go heap grows to twice of what is in use.
+	if err := i.owner.takeCredit(ctx, 2*i.memory.size); err != nil {
+		return nil, err
+	}
 	s := &snapshot{memory: cloneChunked(i.memory.space[:i.memory.size]), sources: i.sources}
 	for _, g := range i.globals {
 		s.globals = append(s.globals, g.Get())
 	}
-	return s
+	return s, nil
 }
 
 // restore sets the instance to the state of a snapshot, and reports success. It calls busy before work that takes longer

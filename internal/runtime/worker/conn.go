@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
 
@@ -27,8 +28,9 @@ type conn struct {
 	out     *wire.Writer
 	log     hclog.Logger
 	limits  wire.Limits
-	logMax  int          // bytes of log frames that are charged to each call
-	derived func([]byte) // Launch.Derived
+	logMax  int             // bytes of log frames that are charged to each call
+	derived func([]byte)    // Launch.Derived
+	account *budget.Account // the worker's memory; nil: it can get no more
 	kill    func(reason string)
 
 	mu      sync.Mutex // guards the following fields
@@ -45,13 +47,14 @@ type conn struct {
 
 // pending is a call that waits for its result.
 type pending struct {
-	conn    *conn
-	number  uint32
-	ctx     context.Context
-	operate Operate
-	record  func(audit.Operation)
-	end     time.Time     // deadline of the call's operations
-	wake    chan struct{} // receives an element when the state has changed; capacity 1
+	conn     *conn
+	number   uint32
+	ctx      context.Context
+	operate  Operate
+	record   func(audit.Operation)
+	age      uint64        // result of budget.Begin
+	patience time.Duration // maximum time that the call waits for memory
+	wake     chan struct{} // receives an element when the state has changed; capacity 1
 
 	sent, canceled atomic.Bool    // whether the call, and its cancellation, were sent
 	inFlight       sync.WaitGroup // host operations in flight
@@ -64,6 +67,10 @@ type pending struct {
 	records    int                // number of records
 	operations int                // number of operations
 	parts      int                // number of parts of git operations, bounded by maxParts
+	growths    int                // number of requests for credit
+	end        time.Time          // deadline of the call's operations
+	waited     time.Duration      // time that the call has waited for credit
+	refused    bool               // whether the call must end with busy, unless it has written something
 	busy       bool               // whether an operation is in flight
 	waiting    bool               // whether the call is in await, so that it can take over reading
 	done       bool               // whether the call has ended
@@ -109,6 +116,8 @@ func (c *conn) limit(t wire.Type) int {
 		return maxFailure
 	case wire.TypeLoaded, wire.TypeWrote:
 		return 0
+	case wire.TypeReturn:
+		return 8
 	case wire.TypeDerived:
 		if c.derived != nil {
 			return wire.MaxDerived
@@ -292,7 +301,7 @@ func (c *conn) failLocked(err error) {
 	alone := len(c.calls) == 1
 	for number, p := range c.calls {
 		delete(c.calls, number)
-		p.err, p.done = &lostError{reason: c.closed, sent: true, wrote: p.wrote, alone: alone}, true
+		p.err, p.done = &lostError{reason: c.closed, sent: true, wrote: p.wrote, alone: alone, waited: p.waited}, true
 		p.signal()
 	}
 }
@@ -300,10 +309,11 @@ func (c *conn) failLocked(err error) {
 // lostError is the error of a call whose worker ended before the result arrived.
 type lostError struct {
 	reason error
-	sent   bool // whether the worker may have received the call
-	wrote  bool // whether the call may have written something
-	alone  bool // whether no other call was in flight
-	late   bool // whether the call's time limit had passed
+	sent   bool          // whether the worker may have received the call
+	wrote  bool          // whether the call may have written something
+	alone  bool          // whether no other call was in flight
+	late   bool          // whether the call's time limit had passed
+	waited time.Duration // time that the call has waited for memory
 }
 
 func (e *lostError) Error() string { return fmt.Sprintf("the worker process ended: %v", e.reason) }

@@ -69,12 +69,3 @@ func (b *Pool) demoteCrowding(calls map[*Supervisor]int64) {
 }
 
 func (p *process) isActive() bool { return p.active.Load() > 0 }
-
-// markIdle records when the process became idle, and samples its memory.
-func (p *process) markIdle() {
-	now := time.Now().UnixNano()
-	p.idleSince.Store(now)
-	if now-p.measured.Load() > int64(time.Second) {
-		p.measure()
-	}
-}

@@ -119,6 +119,8 @@ func (f *fake) take(frame wire.Frame) {
 		waiting := f.asks[frame.Call]
 		f.mu.Unlock()
 		waiting <- reply
+	case wire.TypeShort:
+		_ = f.out.Write(wire.TypeReturn, 0, make([]byte, 8))
 	case wire.TypeCancel:
 		text, _ := json.Marshal(wire.Failure{Code: "canceled", Message: "was cancelled"})
 		f.result(frame.Call, call.Failed, text)
@@ -155,6 +157,25 @@ func (f *fake) call(number uint32, r call.Request) {
 		f.mu.Unlock()
 		_ = f.out.Write(wire.TypeOperation, number, wire.Operation{Op: "op", Params: r.Params}.Encode()...)
 		go func() { f.result(number, call.OK, (<-reply).Result) }()
+	case "grow", "write and grow": // after an operation without effects
+		if r.Method == "write and grow" {
+			_ = f.out.Write(wire.TypeWrote, number)
+		}
+		reply := make(chan wire.Reply)
+		f.mu.Lock()
+		f.asks[number] = reply
+		f.mu.Unlock()
+		_ = f.out.Write(wire.TypeOperation, number, wire.Operation{Op: abi.OpClaims}.Encode()...)
+		go func() {
+			<-reply
+			_ = f.out.Write(wire.TypeOperation, number, wire.Operation{Op: wire.OpMemory, Params: r.Params}.Encode()...)
+			if answer := <-reply; answer.Error != nil {
+				text, _ := json.Marshal(wire.Failure{Code: "memory", Message: "needs memory"})
+				f.result(number, call.Failed, text)
+				return
+			}
+			f.result(number, call.OK, []byte("{}"))
+		}()
 	case "ask forever":
 		reply := make(chan wire.Reply)
 		f.mu.Lock()
@@ -242,6 +263,13 @@ func (f *fake) misbehave(number uint32, how string) {
 		for range 1 << 20 {
 			_ = f.out.Write(wire.TypeDerived, 0)
 		}
+	case "more credit returned than granted":
+		_ = f.out.Write(wire.TypeReturn, 0, bytes.Repeat([]byte{0x7f}, 8))
+	case "short return of credit":
+		_ = f.out.Write(wire.TypeReturn, 0, []byte{1})
+	case "request for credit that is no number", "request for negative credit":
+		params := map[string]string{"request for negative credit": "-1"}[how]
+		_ = f.out.Write(wire.TypeOperation, number, wire.Operation{Op: wire.OpMemory, Params: []byte(params)}.Encode()...)
 	case "large derived frame":
 		_ = f.out.Write(wire.TypeDerived, 0, make([]byte, wire.MaxDerived+1))
 	case "derived":

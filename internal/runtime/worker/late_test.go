@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
 
@@ -94,5 +95,47 @@ func TestCancellationFollowsItsCall(t *testing.T) {
 		conn.mu.Lock()
 		conn.timer.Stop()
 		conn.mu.Unlock()
+	})
+}
+
+// A worker is not late while its call waits for memory, and has the rest of its time afterwards.
+func TestWaitForMemoryDoesNotMakeCallLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toHost, fromWorker := io.Pipe()
+		c := newConn(struct {
+			io.Reader
+			io.Writer
+		}{toHost, io.Discard}, wire.Limits{Output: 1 << 10, OperationBytes: 1 << 10}, hclog.NewNullLogger())
+		memory := budget.New(100 << 20)
+		others, err := memory.Open(t.Context(), budget.Call{Patience: time.Hour}, 60<<20, 60<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.account, err = memory.Open(t.Context(), budget.Call{Patience: time.Hour}, 40<<20, 1<<40); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		var killed time.Duration
+		c.kill = func(string) {
+			killed = time.Since(began)
+			_ = fromWorker.Close()
+		}
+		p := &pending{ctx: t.Context(), patience: time.Minute, late: began.Add(5 * time.Second), end: began.Add(3 * time.Second)}
+		go func() { _, _ = c.call(p, &call.Request{}) }()
+		time.Sleep(time.Second)
+		if err := wire.NewWriter(fromWorker).Write(wire.TypeOperation, 1, wire.Operation{Op: wire.OpMemory, Params: []byte("1000000")}.Encode()...); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		others.Close()
+		time.Sleep(time.Minute)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if want := 35 * time.Second; killed != want {
+			t.Errorf("the worker was killed after %v, want %v: 5 s and the wait of 30 s", killed, want)
+		}
+		if want := 33 * time.Second; p.end.Sub(began) != want || p.waited != 30*time.Second {
+			t.Errorf("operations may last until %v, and the call waited for %v", p.end.Sub(began), p.waited)
+		}
 	})
 }

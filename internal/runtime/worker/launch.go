@@ -6,6 +6,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -29,6 +30,8 @@ type Launch struct {
 	Discard func() error
 	// Release is called when the worker has ended.
 	Release func()
+
+	code int64 // size of the compiled code and the module in bytes; set by Bound
 }
 
 // Inherit adds a file that the worker inherits, and returns its descriptor in the worker. It returns 0 if file is nil.
@@ -40,7 +43,25 @@ func (l *Launch) Inherit(file *os.File) int {
 	return numberInWorker(len(l.Files)-1, file)
 }
 
-// Memory of a worker beyond its calls' limits, in bytes.
+// Memory that a worker uses for itself, in bytes, measured with Go 1.26: resident memory without a module, and that for each byte of
+// compiled code and module, which wazero decodes and copies.
+const (
+	baseMemory    = 16 << 20
+	residentCode  = 2
+	defaultMemory = 1 << 40 // limit of the credit of a Launch without Bound
+)
+
+// credit returns the credit that the worker needs to start, and the most that it can get. Setup.Credit is the part of the former that it
+// may use for instances and calls.
+func (l *Launch) credit() (start, limit int64) {
+	l.Setup.Credit = budget.Chunk
+	if limit = int64(l.Setup.Confine.Memory); limit == 0 {
+		limit = defaultMemory
+	}
+	return baseMemory + residentCode*l.code + l.Setup.Credit, limit
+}
+
+// Memory of a worker beyond its calls' limits, in bytes, as a hard limit counts it.
 const (
 	runtimeMemory = 160 << 20 // the Go runtime, this program, and garbage
 	perCodeByte   = 8         // for each byte of compiled code and module: wazero decodes the module and copies the code
@@ -50,15 +71,17 @@ const (
 	derivedMemory = 2*engine.DeriveMemory + perCall + 8<<20 + derivedCache
 )
 
-// Bound sets the limits of the process. The memory limit is a last resort, since reaching it ends all calls of the
-// worker: it is the sum of the calls' limits, or the server's budget if that is less. code is the size of the compiled
-// code and the module; both arguments are in bytes.
+// Bound sets the limits of the process. The memory limit is a last resort, since reaching it ends all calls of the worker, and since
+// only it bounds a worker that has been compromised: it is the sum of the calls' limits, or the server's budget if that is less, but at
+// least twice the limits of one call. code is the size of the compiled code and the module; both arguments are in bytes.
 func (l *Launch) Bound(code, budget int64) {
 	limits, s := l.Setup.Limits, &l.Setup
 	calls := int64(limits.Concurrency)
 	instances := calls + 2 // the first instance, and one that is being restored
-	work := instances*limits.Memory + calls*(perCall+2*limits.Input+3*limits.Output)
-	s.Confine.Memory = uint64(runtimeMemory + derivedMemory + perCodeByte*code + min(work, max(budget, 2*(limits.Memory+perCall+2*limits.Input+3*limits.Output))))
+	each := perCall + 2*limits.Input + 3*limits.Output
+	work := instances*limits.Memory + calls*each
+	l.code = code
+	s.Confine.Memory = uint64(runtimeMemory + derivedMemory + perCodeByte*code + min(work, max(budget, 2*(limits.Memory+each))))
 	s.Confine.AddressSpace = s.Confine.Memory + uint64(instances*limits.Memory) + spareSpace
 	s.Confine.Threads = uint64(threadsBase + 2*runtime.NumCPU() + limits.Concurrency)
 	// Each call has its own file tree with open files, and an operation opens some more: a scan has one for each level. All calls

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
 
@@ -34,5 +35,31 @@ func TestThreadsAndAddressSpaceOfWorkerAreBounded(t *testing.T) {
 	}
 	if c.AddressSpace < c.Memory+10*64<<20 || c.AddressSpace > c.Memory+8<<30 {
 		t.Errorf("%d bytes of address space beside %d bytes of memory", c.AddressSpace, c.Memory)
+	}
+}
+
+// The formulas are those of "Memory of a worker" in docs/security.md and of "Memory of all plugins" in docs/config.md.
+func TestMemoryOfWorkerFollowsDocumentedFormula(t *testing.T) {
+	const mib = 1 << 20
+	const code = 40 * mib
+	limits := wire.Limits{Memory: 64 * mib, Input: 16 * mib, Output: 8 * mib, Concurrency: 8}
+	const each = 24*mib + 2*16*mib + 3*8*mib
+	const fixed = 272*mib + 8*code
+	for what, test := range map[string]struct {
+		budget, want int64
+	}{
+		"the limits of all calls":            {16 << 30, fixed + 10*64*mib + 8*each},
+		"the server's budget, which is less": {700 * mib, fixed + 700*mib},
+		"the limits of two calls at least":   {64 * mib, fixed + 2*(64*mib+each)},
+	} {
+		l := &Launch{Setup: wire.Setup{Limits: limits}}
+		l.Bound(code, test.budget)
+		if got := int64(l.Setup.Confine.Memory); got != test.want {
+			t.Errorf("%s: the limit is %d MiB, want %d", what, got/mib, test.want/mib)
+		}
+		start, most := l.credit()
+		if want := int64(16*mib + 2*code + 16*mib); start != want || most != test.want || l.Setup.Credit != budget.Chunk {
+			t.Errorf("%s: the worker starts with %d MiB and can get %d, want %d and %d", what, start/mib, most/mib, want/mib, test.want/mib)
+		}
 	}
 }

@@ -19,9 +19,9 @@ type starting struct {
 
 var errClosed = errors.New("the host is being closed")
 
-// acquire returns the process for a call, and starts one if there is none. waiting is Hooked.Waiting. The caller must call
+// acquire returns the process for a call of an age, and starts one if there is none. waiting is Hooked.Waiting. The caller must call
 // leave after the call.
-func (s *Supervisor) acquire(ctx context.Context, waiting func()) (*process, error) {
+func (s *Supervisor) acquire(ctx context.Context, age uint64, waiting func()) (*process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A grant may change while its worker starts, which makes that worker stale.
@@ -34,7 +34,7 @@ func (s *Supervisor) acquire(ctx context.Context, waiting func()) (*process, err
 			return p, nil
 		}
 		if s.starting == nil {
-			s.startProcess()
+			s.startProcess(age)
 		}
 		if err := s.await(ctx, s.starting, waiting); err != nil {
 			return nil, err
@@ -83,14 +83,14 @@ func (s *Supervisor) use(p *process) {
 	p.active.Add(1)
 }
 
-// startProcess starts a process in the background, for as long as a call waits for it.
-func (s *Supervisor) startProcess() {
+// startProcess starts a process in the background, for as long as a call waits for it. age is that of the first of these calls.
+func (s *Supervisor) startProcess(age uint64) {
 	ctx, cancel := context.WithCancel(context.Background())
 	st := &starting{done: make(chan struct{}), cancel: cancel}
 	s.starting = st
 	go func() {
 		defer cancel()
-		p, err := s.launch(ctx)
+		p, err := s.launch(ctx, age)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if err == nil && (s.closed || s.starting != st) { // starting differs if no call waits for the process any more
@@ -157,18 +157,18 @@ func waitReporting(ctx context.Context, done <-chan struct{}, waiting func()) {
 
 // launch starts a process. It retries once if the compiled code turns out to be unusable, which it compiles again, or if the process was
 // ended from outside.
-func (s *Supervisor) launch(ctx context.Context) (p *process, err error) {
+func (s *Supervisor) launch(ctx context.Context, age uint64) (p *process, err error) {
 	defer guard.Recover(s.config.Log, "while a worker was started", &err)
-	p, l, err := s.prepareAndStart(ctx)
+	p, l, err := s.prepareAndStart(ctx, age)
 	switch failure := (*engine.Error)(nil); {
 	case l != nil && errors.As(err, &failure) && failure.Code == engine.CodeStale && l.Discard != nil:
 		s.config.Log.Warn("the compiled code is unusable: the module is compiled again", "reason", failure.Message)
 		if err = l.Discard(); err == nil {
-			p, _, err = s.prepareAndStart(ctx)
+			p, _, err = s.prepareAndStart(ctx, age)
 		}
 	case isTransient(err) && ctx.Err() == nil:
 		s.config.Log.Warn("a worker process did not start, which is tried again once", "reason", err)
-		p, _, err = s.prepareAndStart(ctx)
+		p, _, err = s.prepareAndStart(ctx, age)
 	}
 	if err != nil {
 		return nil, err
@@ -177,12 +177,12 @@ func (s *Supervisor) launch(ctx context.Context) (p *process, err error) {
 	return p, nil
 }
 
-func (s *Supervisor) prepareAndStart(ctx context.Context) (*process, *Launch, error) {
+func (s *Supervisor) prepareAndStart(ctx context.Context, age uint64) (*process, *Launch, error) {
 	l, err := s.config.Prepare(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := s.start(ctx, l)
+	p, err := s.start(ctx, l, age)
 	return p, l, err
 }
 
@@ -202,12 +202,17 @@ func (s *Supervisor) adopt(p *process) error {
 
 // leave ends the use of a process by a call.
 func (s *Supervisor) leave(p *process) {
+	s.release(p)
+	p.account.Left() // it may evict the process, which takes the lock of the Supervisor
+}
+
+func (s *Supervisor) release(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.active.Add(-1) > 0 {
 		return
 	}
-	p.markIdle()
+	p.idleSince.Store(time.Now().UnixNano())
 	if p.retired || p.demoted.Load() || s.closed {
 		s.retire(p)
 	}
@@ -243,7 +248,7 @@ func (s *Supervisor) expire() {
 }
 
 // evict ends a process if it is idle, and reports whether it did. It does not block on the Supervisor's lock: the caller
-// holds the Pool's lock, and the holder of the Supervisor's lock may be waiting for a disk that does not respond.
+// holds the lock of the Budget, and the holder of the Supervisor's lock may be waiting for a disk that does not respond.
 func (s *Supervisor) evict(p *process) bool {
 	if !s.mu.TryLock() {
 		return false

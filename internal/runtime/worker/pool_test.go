@@ -2,60 +2,150 @@ package worker
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
 
-// inPool returns a Supervisor in a pool. The limits of its calls sum up to 8 MiB.
+// startCredit is the credit that the worker of a test has after its start.
+const startCredit = baseMemory + budget.Chunk
+
+// inPool returns a Supervisor in a pool.
 func inPool(t *testing.T, pool *Pool, change func(*Config)) *Supervisor {
 	return newSupervisor(t, func(c *Config) {
-		c.Pool, c.Limits.Memory, c.Limits.Output = pool, 7<<20, 1<<20
+		c.Pool = pool
 		if change != nil {
 			change(c)
 		}
 	})
 }
 
+// lines is a log whose lines a test counts.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+const evicted = "an idle worker process was ended because its memory is needed"
+
+// waitUntil polls a condition that another goroutine makes true.
+func waitUntil(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for range 20_000 {
+		if condition() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("%s: not within 20 seconds", what)
+}
+
 func TestBudgetEndsTheLeastRecentlyUsedWorkerFirst(t *testing.T) {
-	pool := NewPool(3*baseMemory + 8<<20)
+	pool, log := NewPool(3*startCredit), &lines{}
+	logged := func(c *Config) { c.Log = hclog.New(&hclog.LoggerOptions{Output: log}) }
 	var all []*Supervisor
 	for range 3 {
-		s := inPool(t, pool, nil)
+		s := inPool(t, pool, logged)
 		wantEcho(t, s)
 		all = append(all, s)
 	}
 	wantEcho(t, all[0]) // now the second worker is the least recently used
-	another := inPool(t, pool, nil)
+	another := inPool(t, pool, logged)
 	wantEcho(t, another)
-	wantEcho(t, another) // now its worker counts toward the budget
-	if all[1].running() != 0 || another.running() != 1 {
-		t.Errorf("the plugins have %d, %d, %d and %d workers; want none for the second and one for the last", all[0].running(), all[1].running(), all[2].running(), another.running())
+	if all[0].running() != 1 || all[1].running() != 0 || all[2].running() != 1 || another.running() != 1 {
+		t.Errorf("the plugins have %d, %d, %d and %d workers; want none for the second only", all[0].running(), all[1].running(), all[2].running(), another.running())
 	}
+	waitUntil(t, "one line of the log", func() bool { return log.count(evicted) == 1 })
 	wantEcho(t, all[1]) // starts a new worker
+	waitUntil(t, "another line of the log", func() bool { return log.count(evicted) == 2 })
+	if credit := pool.memory.Credit(); credit > 3*startCredit {
+		t.Errorf("the workers have %d bytes, and the budget is %d", credit, 3*startCredit)
+	}
 }
 
-func TestCallsWaitForTheBudget(t *testing.T) {
-	pool := NewPool(2*baseMemory + 8<<20 - 1)
-	first, second := inPool(t, pool, nil), inPool(t, pool, func(c *Config) { c.Queue = 20 * time.Millisecond })
-	wantEcho(t, first)
+// The number of workers follows from the plugins, and not from the limits of the calls in flight: mixed calls of five plugins whose
+// limits would fill the budget several times start five workers and end none.
+func TestCallsInFlightStartNoFurtherWorkers(t *testing.T) {
+	for _, inFlight := range []int{4, 64, 320} {
+		pool := NewPool(2 << 30)
+		var starts atomic.Int32
+		var plugins []*Supervisor
+		for range 5 {
+			plugins = append(plugins, inPool(t, pool, func(c *Config) {
+				c.Limits.Memory, c.Limits.Output = 256<<20, 64<<20
+				prepare := c.Prepare
+				c.Prepare = func(ctx context.Context) (*Launch, error) {
+					starts.Add(1)
+					return prepare(ctx)
+				}
+			}))
+		}
+		var all sync.WaitGroup
+		var next atomic.Int32
+		for range inFlight {
+			all.Go(func() {
+				for i := next.Add(1); i <= 1000; i = next.Add(1) {
+					if _, err := plugins[i%5].Call(t.Context(), withParams("ask", `{}`)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if got := starts.Load(); got != 5 {
+			t.Errorf("1,000 calls, %d in flight, started %d workers, want 5", inFlight, got)
+		}
+	}
+}
+
+// holdCall makes a call that lasts until release is called. It returns when the call runs.
+func holdCall(t *testing.T, s *Supervisor) (release func()) {
+	t.Helper()
 	asked, goOn := make(chan struct{}), make(chan struct{})
-	var all sync.WaitGroup
-	all.Go(func() {
+	var done sync.WaitGroup
+	done.Go(func() {
 		r := withParams("ask", `{}`)
 		r.Operate = func(_ context.Context, operation wire.Operation) wire.Reply {
 			close(asked)
 			<-goOn
 			return wire.Reply{Result: operation.Params}
 		}
-		if _, err := first.Call(t.Context(), r); err != nil {
+		if _, err := s.Call(t.Context(), r); err != nil {
 			t.Error(err)
 		}
 	})
 	<-asked
+	return func() {
+		close(goOn)
+		done.Wait()
+	}
+}
+
+func TestCallsWaitForTheBudget(t *testing.T) {
+	pool := NewPool(2*startCredit - 1)
+	first, second := inPool(t, pool, nil), inPool(t, pool, func(c *Config) { c.Queue = 20 * time.Millisecond })
+	release := holdCall(t, first)
 	if _, err := second.Call(t.Context(), method("echo")); codeOf(t, err) != engine.CodeQueue {
 		t.Errorf("a call beyond the budget: got %v, want the code %s", err, engine.CodeQueue)
 	}
@@ -65,19 +155,80 @@ func TestCallsWaitForTheBudget(t *testing.T) {
 		t.Errorf("a cancelled call beyond the budget: got %v, want the code %s", err, engine.CodeCanceled)
 	}
 	patient := inPool(t, pool, nil)
+	var all sync.WaitGroup
 	all.Go(func() { wantEcho(t, patient) })
-	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
-		pool.mu.Lock()
-		waiting = pool.waiting
-		pool.mu.Unlock()
-	}
-	close(goOn)
+	waitUntil(t, "a call that waits", func() bool { return pool.memory.Waiting() == 1 })
+	release()
 	all.Wait()
+}
+
+// If all calls wait for memory, the newest one that has written nothing ends, and the others continue.
+func TestExhaustedBudgetEndsNewestCallThatHasWrittenNothing(t *testing.T) {
+	pool := NewPool(startCredit + 40<<20)
+	s := inPool(t, pool, nil)
+	release := holdCall(t, s)
+	errs := make([]error, 3)
+	var all sync.WaitGroup
+	var grow []func()
+	for i, how := range []string{"write and grow", "grow", "write and grow"} {
+		began, goOn := make(chan struct{}), make(chan struct{})
+		r := withParams(how, fmt.Sprint(50<<20))
+		r.Operate = func(context.Context, wire.Operation) wire.Reply {
+			close(began)
+			<-goOn
+			return wire.Reply{}
+		}
+		all.Go(func() { _, errs[i] = s.Call(t.Context(), r) })
+		<-began
+		grow = append(grow, func() { close(goOn) })
+	}
+	for i := range grow {
+		grow[i]()
+		waitUntil(t, "a call that waits", func() bool { return pool.memory.Waiting() == i+1 })
+	}
+	release()
+	all.Wait()
+	if codeOf(t, errs[1]) != engine.CodeQueue {
+		t.Errorf("the call that has written nothing: got %v, want the code %s", errs[1], engine.CodeQueue)
+	}
+	if codeOf(t, errs[2]) != engine.CodeMemory { // its module was refused memory
+		t.Errorf("the newest call, which has written something: got %v, want the code %s", errs[2], engine.CodeMemory)
+	}
+	if errs[0] != nil {
+		t.Errorf("the oldest call: %v", errs[0])
+	}
+	if s.running() != 1 {
+		t.Errorf("%d workers are left, want the one", s.running())
+	}
+	wantEcho(t, s)
+}
+
+func TestEndedWorkerFreesItsCredit(t *testing.T) {
+	pool := NewPool(1 << 40)
+	s := inPool(t, pool, nil)
+	if _, err := s.Call(t.Context(), withParams("grow", fmt.Sprint(50<<20))); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	p := s.current
+	s.mu.Unlock()
+	if credit, hard := p.memoryBound(); credit != startCredit+64<<20 || hard != p.launch.Setup.Confine.Memory || pool.memory.Credit() != credit {
+		t.Errorf("the worker has a credit of %d bytes and a hard limit of %d, and the pool counts %d", credit, hard, pool.memory.Credit())
+	}
+	_ = p.command.Process.Kill()
+	<-p.gone
+	if got := pool.memory.Credit(); got != 0 {
+		t.Errorf("%d bytes are in use without a worker", got)
+	}
 }
 
 // The only call of a pool never waits for the budget, because no other call could end and free memory.
 func TestOnlyCallRunsDespiteTooSmallBudget(t *testing.T) {
-	wantEcho(t, inPool(t, NewPool(1), nil))
+	s := inPool(t, NewPool(1), nil)
+	wantEcho(t, s)
+	if _, err := s.Call(t.Context(), withParams("grow", fmt.Sprint(50<<20))); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestKilledIdleWorkerIsReplaced(t *testing.T) {

@@ -20,11 +20,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
 
 // process is a worker process.
 type process struct {
+	supervisor *Supervisor
+	account    *budget.Account // its memory
+
 	launch  *Launch
 	command *exec.Cmd
 	socket  io.ReadWriteCloser
@@ -39,20 +43,31 @@ type process struct {
 	retired bool // whether the process receives no further calls
 
 	idleSince atomic.Int64 // time when the last call ended, in nanoseconds since 1970
-	resident  atomic.Int64 // resident memory at the last measurement, in bytes
-	measured  atomic.Int64 // time of the last measurement, in nanoseconds since 1970
 	demoted   atomic.Bool  // whether the priority was lowered
+
+	telling sync.Mutex // guards the following fields
+	short   bool       // whether memory is short, as the worker is to be told
+	tells   bool       // whether the method tell runs
+	untold  bool       // whether short has changed since tell wrote it
 
 	// The following fields are guarded by the lock of the Pool.
 	computed time.Duration // processor time at the last sample
 	crowding time.Duration // processor time used while other plugins had calls
 }
 
-// start starts a worker and returns when it is confined and its module is loaded. The error is an *engine.Error if
-// the module is the cause.
-func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
-	p, err := s.spawn(l)
+// start starts a worker and returns when it is confined and its module is loaded. age is that of the call that needs it. The error is an
+// *engine.Error if the module is the cause, or if there is no memory for the worker.
+func (s *Supervisor) start(ctx context.Context, l *Launch, age uint64) (*process, error) {
+	request := budget.Call{Age: age, Patience: s.config.Queue}
+	bytes, limit := l.credit()
+	account, err := s.config.Pool.memory.Open(ctx, request, bytes, limit)
 	if err != nil {
+		l.release()
+		return nil, s.unlessBusy(err)
+	}
+	p, err := s.spawn(l, account)
+	if err != nil {
+		account.Close()
 		l.release()
 		return nil, &startError{Err: err, Transient: reexec.IsTransient(err)}
 	}
@@ -61,19 +76,26 @@ func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 	isActive := func() bool { return p.isActive() || p.idleSince.Load() == 0 } // or is loading its module
 	go confine.Watch(p.command.Process.Pid, bounds, isActive, p.gone, p.kill)
 	stop := context.AfterFunc(ctx, func() { p.kill("no call waits for it any more") })
-	watchdog := time.AfterFunc(startTime, func() { p.kill(fmt.Sprintf("it was not ready after %v", startTime)) })
-	err = p.handshake(l.Setup)
+	late := func() { p.kill(fmt.Sprintf("it was not ready after %v", startTime)) }
+	watchdog := time.AfterFunc(startTime, late)
+	err = p.handshake(l.Setup, func(params []byte) (wire.Reply, error) {
+		watchdog.Stop() // it may have to wait for memory
+		defer watchdog.Reset(startTime)
+		return p.conn.grow(ctx, request, params)
+	})
 	watchdog.Stop()
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		p.settle()
+		err = s.unlessBusy(err)
 		if failure := (*engine.Error)(nil); !errors.As(err, &failure) && ctx.Err() == nil {
 			err = &startError{Err: fmt.Errorf("%w: %s", err, p.reason()), Transient: p.wasInterrupted() && !errors.Is(err, wire.ErrProtocol)}
 		}
 		return nil, err
 	}
+	account.Serve(p)
 	return p, nil
 }
 
@@ -94,8 +116,8 @@ func isTransient(err error) bool {
 }
 
 // spawn starts the process.
-func (s *Supervisor) spawn(l *Launch) (*process, error) {
-	p := &process{launch: l, gone: make(chan struct{}), stderr: &firstBytes{limit: 16 << 10}}
+func (s *Supervisor) spawn(l *Launch, account *budget.Account) (*process, error) {
+	p := &process{supervisor: s, account: account, launch: l, gone: make(chan struct{}), stderr: &firstBytes{limit: 16 << 10}}
 	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
 	p.command.Args[0] = "bulkhead-worker" // the name that ps shows
 	p.command.Stderr = p.stderr
@@ -111,7 +133,7 @@ func (s *Supervisor) spawn(l *Launch) (*process, error) {
 		return nil, err
 	}
 	p.socket, p.conn = ours, newConn(ours, s.config.Limits, s.config.Log)
-	p.conn.derived, p.conn.kill = l.Derived, p.kill
+	p.conn.derived, p.conn.kill, p.conn.account = l.Derived, p.kill, account
 	return p, nil
 }
 
@@ -119,8 +141,8 @@ func (s *Supervisor) spawn(l *Launch) (*process, error) {
 // itself bounds the time that the module takes.
 const startTime = time.Minute
 
-// handshake sends the set-up to the worker and waits until the module is loaded.
-func (p *process) handshake(setup wire.Setup) (err error) {
+// handshake sends the set-up to the worker and waits until the module is loaded. grow answers its requests for credit.
+func (p *process) handshake(setup wire.Setup, grow func(params []byte) (wire.Reply, error)) (err error) {
 	defer guard.Recover(p.conn.log, servingWorker, &err)
 	text, err := json.Marshal(setup)
 	if err != nil {
@@ -150,6 +172,18 @@ func (p *process) handshake(setup wire.Setup) (err error) {
 			if err := p.conn.takeLog(f); err != nil {
 				return err
 			}
+		case wire.TypeOperation:
+			operation, err := wire.DecodeOperation(f.Payload)
+			if err != nil || operation.Op != wire.OpMemory {
+				return wire.Violation("an operation before the module was loaded")
+			}
+			reply, err := grow(operation.Params)
+			if err != nil && !errors.Is(err, budget.ErrLimit) {
+				return err
+			}
+			if err := p.conn.out.Write(wire.TypeReply, 0, reply.Encode()...); err != nil {
+				return err
+			}
 		case wire.TypeFailed:
 			return failure(setup.Plugin, f.Payload)
 		case wire.TypeLoaded:
@@ -172,6 +206,7 @@ func failure(plugin string, payload []byte) error {
 // wait waits for the process to exit, and reaps it.
 func (p *process) wait() {
 	_ = p.command.Wait() // the process state describes how the process ended
+	p.account.Close()
 	close(p.gone)
 	p.launch.release()
 }

@@ -49,17 +49,3 @@ func (p *process) processorTime() (time.Duration, error) {
 	}
 	return time.Duration(ticks) * tick, nil
 }
-
-// measure samples the resident memory of the process.
-func (p *process) measure() {
-	p.measured.Store(time.Now().UnixNano())
-	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.command.Process.Pid))
-	if err != nil {
-		return // the process has ended
-	}
-	if fields := bytes.Fields(statm); len(fields) > 1 {
-		if pages, err := strconv.ParseInt(string(fields[1]), 10, 64); err == nil {
-			p.resident.Store(pages * int64(os.Getpagesize()))
-		}
-	}
-}

@@ -19,6 +19,8 @@ func (c *conn) take(f wire.Frame) error {
 		return c.takeLog(f)
 	case wire.TypeDerived:
 		return c.takeDerived(f.Payload)
+	case wire.TypeReturn:
+		return c.takeReturn(f.Payload)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,6 +80,12 @@ func (c *conn) takeOperation(p *pending, payload []byte) error {
 	}
 	if p.busy {
 		return wire.Violation("call %d requests an operation while another one is in flight", p.number)
+	}
+	switch operation.Op {
+	case wire.OpMemory:
+		return c.takeGrowth(p, operation.Params, p.patience)
+	case wire.OpMemoryNow:
+		return c.takeGrowth(p, operation.Params, 0)
 	}
 	count, most := &p.operations, c.limits.Operations
 	switch operation.Op {

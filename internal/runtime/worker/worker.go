@@ -33,7 +33,7 @@ type Config struct {
 	Plugin  string
 	Command []string // command that starts this executable, which must then call child.Main
 	Limits  wire.Limits
-	// Queue is the maximum time that a call waits for memory of the Pool.
+	// Queue is the maximum time that a call waits for memory of the Pool, each time that it needs more.
 	Queue time.Duration
 	// Idle is the time after which a worker without calls ends; 0 means five minutes.
 	Idle time.Duration
@@ -71,9 +71,7 @@ type Supervisor struct {
 	idle     *time.Timer
 	closed   bool
 
-	// The following fields are guarded by the Pool's lock.
-	calls     int64 // number of calls so far
-	processes int   // number of processes that count against the budget
+	calls int64 // number of calls so far; guarded by the Pool's lock
 }
 
 // New returns a Supervisor without a process.
@@ -94,23 +92,24 @@ func (s *Supervisor) Call(ctx context.Context, r Hooked) (call.Result, error) {
 	if size := len(r.Params) + len(r.Members); int64(size) > s.config.Limits.Input {
 		return call.Result{}, s.fail(engine.CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", size, s.config.Limits.Input)
 	}
-	release, err := s.config.Pool.reserve(ctx, s, s.config.Queue)
+	age, err := s.config.Pool.memory.Begin(ctx, s.config.Queue)
 	if err != nil {
-		return call.Result{}, s.callError(ctx, err)
+		return call.Result{}, s.callError(ctx, s.unlessBusy(err))
 	}
-	defer release()
-	p, err := s.acquire(ctx, r.Waiting)
+	s.config.Pool.begin(s)
+	defer s.config.Pool.end()
+	p, err := s.acquire(ctx, age, r.Waiting)
 	if err != nil {
 		return call.Result{}, s.callError(ctx, err)
 	}
 	began := time.Now()
-	result, err := s.attempt(ctx, p, r)
+	result, err := s.attempt(ctx, p, r, age)
 	var lost *lostError
 	if errors.As(err, &lost) {
-		if time.Since(began) >= s.config.Limits.Time {
+		if time.Since(began)-lost.waited >= s.config.Limits.Time {
 			lost.late = true
 		}
-		result, err = s.retryLost(ctx, p, r, lost)
+		result, err = s.retryLost(ctx, p, r, age, lost)
 	}
 	if err != nil {
 		return call.Result{}, s.callError(ctx, err)
@@ -126,16 +125,21 @@ const lateReply = 50 * time.Millisecond
 const grace = 2 * time.Second
 
 // attempt makes a call in a process that acquire or launch returned.
-func (s *Supervisor) attempt(ctx context.Context, p *process, r Hooked) (call.Result, error) {
+func (s *Supervisor) attempt(ctx context.Context, p *process, r Hooked, age uint64) (call.Result, error) {
 	defer s.leave(p)
 	now := time.Now()
-	waiting := &pending{ctx: ctx, operate: r.Operate, record: r.Record, late: now.Add(s.config.Limits.Time + grace), end: now.Add(s.config.Limits.Time + lateReply)}
+	waiting := &pending{
+		ctx: ctx, operate: r.Operate, record: r.Record, age: age, patience: s.config.Queue,
+		late: now.Add(s.config.Limits.Time + grace), end: now.Add(s.config.Limits.Time + lateReply),
+	}
 	if p.launch.Create != nil {
 		waiting.operate = p.creating(r.Operate)
 	}
 	result, err := p.conn.call(waiting, r.Request)
 	if err != nil {
 		p.settle()
+	} else if waiting.refused && !waiting.wrote {
+		return call.Result{}, s.busy()
 	}
 	return result, err
 }
@@ -159,7 +163,7 @@ func (p *process) creating(next Operate) Operate {
 
 // retryLost retries a call whose worker ended, if that is safe. The retry has a worker to itself, which shows whether
 // the call itself ends its worker.
-func (s *Supervisor) retryLost(ctx context.Context, p *process, r Hooked, lost *lostError) (call.Result, error) {
+func (s *Supervisor) retryLost(ctx context.Context, p *process, r Hooked, age uint64, lost *lostError) (call.Result, error) {
 	s.config.Log.Error("a worker process ended", "reason", p.reason())
 	// If the call was alone and the host had to kill the worker, or the worker violated the protocol, the call caused it.
 	// Otherwise another call or process may be the cause.
@@ -173,14 +177,14 @@ func (s *Supervisor) retryLost(ctx context.Context, p *process, r Hooked, lost *
 	case <-ctx.Done():
 		return call.Result{}, ctx.Err()
 	}
-	p, err := s.launch(ctx)
+	p, err := s.launch(ctx, age)
 	if err != nil {
 		return call.Result{}, err
 	}
 	if err := s.adopt(p); err != nil {
 		return call.Result{}, err
 	}
-	result, err := s.attempt(ctx, p, r)
+	result, err := s.attempt(ctx, p, r, age)
 	if errors.As(err, &lost) {
 		return call.Result{}, s.lostCall(p, lost)
 	}

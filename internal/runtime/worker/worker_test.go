@@ -115,7 +115,8 @@ func TestHostileWorkerLosesItsOwnCallsOnly(t *testing.T) {
 	for _, how := range []string{
 		"garbage", "unknown type", "frame of the host", "result of another call", "short result", "kind", "large result", "half a frame", "no JSON", "no object",
 		"no UTF-8", "deep", "deep error", "deep ask", "infinite number", "duplicate member", "no error", "two operations", "result with an operation", "log flood", "log garbage", "record garbage", "abort", "exit",
-		"derived flood", "empty derived flood", "large derived frame",
+		"derived flood", "empty derived flood", "large derived frame", "more credit returned than granted", "short return of credit",
+		"request for credit that is no number", "request for negative credit",
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
@@ -199,7 +200,7 @@ func TestEvictDoesNotWaitForLock(t *testing.T) {
 
 func TestClosedSupervisorAdoptsNoWorker(t *testing.T) {
 	s := newSupervisor(t, nil)
-	p, err := s.launch(t.Context())
+	p, err := s.launch(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

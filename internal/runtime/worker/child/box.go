@@ -124,12 +124,12 @@ func file(fd int, name string) *os.File {
 }
 
 // spec returns what the engine needs to load the module.
-func spec(setup wire.Setup, code string, tracker *dirtypages.Tracker, box *sandbox.Box, log hclog.Logger) engine.Spec {
+func spec(setup wire.Setup, code string, tracker *dirtypages.Tracker, box *sandbox.Box, credit *credit, log hclog.Logger) engine.Spec {
 	l := setup.Limits
 	return engine.Spec{
 		Name: setup.Plugin, Kind: engine.Kind(setup.Kind), File: setup.Code.File, Code: code,
 		Memory: l.Memory, Input: l.Input, Output: l.Output, Time: l.Time, Fuel: l.Fuel, Operations: l.Operations,
-		LogSize: l.LogSize, Reused: setup.Reused, Env: box.Env(), FS: box.FS, Operate: box.Operate, Tracker: tracker, Log: log,
+		LogSize: l.LogSize, Reused: setup.Reused, Env: box.Env(), FS: box.FS, Operate: box.Operate, Tracker: tracker, Credit: credit, Log: log,
 	}
 }
 

@@ -12,6 +12,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
+// derivedCache is the memory of the cache of derived data when it is full, in bytes.
+const derivedCache = 16 << 20
+
 // newCache returns the cache of derived data.
 func newCache(d wire.Derived) *derived.Cache {
 	var tag derived.Tag
@@ -23,6 +26,9 @@ func newCache(d wire.Derived) *derived.Cache {
 func (s *server) derive(ctx context.Context, kind sandbox.Derivation, file sandbox.DerivedFile) ([]byte, error) {
 	if !kind.SHA256 && !s.module.Derives() {
 		return nil, errNoDeriveFunctions
+	}
+	if err := s.derivations.take(ctx, s.credit, s.module.DeriveCost()+derivedCache); err != nil {
+		return nil, &engine.Error{Code: engine.CodeMemory, Message: "needs memory to derive data that the server does not have", Err: err}
 	}
 	st := file.Stat
 	key := derived.Key{Function: kind.Function, Dev: st.Dev, Ino: st.Ino, Size: st.Size, Mtime: st.Mtime, Ctime: st.Ctime}

@@ -54,7 +54,10 @@ func serveHost() error {
 	if trackError != nil {
 		log.Debug("memory is compared after each call", "reason", trackError)
 	}
-	s := &server{in: in, out: out, log: log, operationBytes: setup.Limits.OperationBytes, cache: newCache(setup.Derived)}
+	s := &server{
+		in: in, out: out, log: log, operationBytes: setup.Limits.OperationBytes, cache: newCache(setup.Derived),
+		credit: &credit{in: in, out: out, granted: setup.Credit},
+	}
 	if err := s.load(setup, confined.code, tracker); err != nil {
 		failure := (*engine.Error)(nil)
 		if !errors.As(err, &failure) {
@@ -63,6 +66,7 @@ func serveHost() error {
 		_, text := failed(failure)
 		return out.Write(wire.TypeFailed, 0, text)
 	}
+	s.credit.loaded()
 	if err := out.Write(wire.TypeLoaded, 0); err != nil {
 		return err
 	}
@@ -80,6 +84,8 @@ func limit(t wire.Type) int {
 	switch t {
 	case wire.TypeSetup, wire.TypeCall, wire.TypeReply:
 		return 1 << 30
+	case wire.TypeShort:
+		return 1
 	case wire.TypeCancel:
 		return 0
 	}
@@ -105,7 +111,7 @@ func (s *server) load(setup wire.Setup, code string, tracker *dirtypages.Tracker
 		return err
 	}
 	s.responses = newResponses(setup)
-	if s.module, err = engine.Load(context.Background(), spec(setup, code, tracker, box, s.log)); err != nil {
+	if s.module, err = engine.Load(context.Background(), spec(setup, code, tracker, box, s.credit, s.log)); err != nil {
 		return err
 	}
 	s.request, err = newRequester(setup, s.module)

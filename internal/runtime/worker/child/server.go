@@ -32,6 +32,8 @@ type server struct {
 	log            hclog.Logger
 	operationBytes int // maximum size of an operation
 	cache          *derived.Cache
+	credit         *credit
+	derivations    creditOnce    // for the cache, and for what Derive needs
 	delayed        int           // results that the leader has not sent yet; accessed by the leader only
 	follow         chan struct{} // makes a waiting goroutine the leader
 	failed         chan error    // receives the reason why reading ended; capacity 1
@@ -94,7 +96,7 @@ func (s *server) lead() bool {
 		if err == nil && f.Type == wire.TypeCall {
 			var request call.Request
 			if request, err = wire.DecodeRequest(f.Payload); err == nil {
-				if !s.execute(f.Call, &request) {
+				if !s.execute(f.Call, &request, len(f.Payload)) {
 					return true
 				}
 				continue
@@ -110,8 +112,11 @@ func (s *server) lead() bool {
 	}
 }
 
-// take handles a frame of a call in flight.
+// take handles a frame of a call in flight, or one that belongs to no call.
 func (s *server) take(f wire.Frame) error {
+	if f.Type == wire.TypeShort {
+		return s.credit.setShort(f.Payload)
+	}
 	s.mu.Lock()
 	c := s.calls[f.Call]
 	s.mu.Unlock()
@@ -131,15 +136,18 @@ func (s *server) take(f wire.Frame) error {
 	return nil
 }
 
-// execute executes a request, and reports whether its goroutine is still the leader.
-func (s *server) execute(number uint32, request *call.Request) bool {
+// execute executes a request whose frame has size bytes, and reports whether its goroutine is still the leader.
+func (s *server) execute(number uint32, request *call.Request, size int) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c := &running{server: s, number: number, cancel: cancel, recorded: request.Recorded, leads: true, reply: make(chan wire.Reply, 1)}
 	s.mu.Lock()
 	s.calls[number] = c
 	s.mu.Unlock()
-	result, release := c.send(context.WithValue(ctx, runningKey{}, c), request)
+	result, release := c.send(context.WithValue(ctx, runningKey{}, c), request, size)
+	if s.credit.isShort() { // the host reads what release returns before the result, since it may not read after it
+		release()
+	}
 	s.mu.Lock()
 	delete(s.calls, number)
 	s.mu.Unlock()
@@ -182,9 +190,16 @@ func (c *running) busy() {
 }
 
 // send sends the request to the module and returns the result of its response. release must be called after the result was sent.
-func (c *running) send(ctx context.Context, request *call.Request) (_ call.Result, release func()) {
+func (c *running) send(ctx context.Context, request *call.Request, size int) (_ call.Result, release func()) {
 	ctx, scope := sandbox.Begin(ctx, c, c.record)
 	defer scope.End()
+	uncover, err := c.server.credit.cover(ctx, size)
+	if err != nil {
+		result := call.Result{}
+		result.Kind, result.Body = failed(&engine.Error{Code: engine.CodeMemory, Message: "needs memory for its request that the server does not have"})
+		return result, func() {}
+	}
+	defer uncover()
 	response, err := c.server.request(ctx, engine.Prepared{Request: request, Busy: c.busy})
 	result := response.Result
 	if failure := (*engine.Error)(nil); errors.As(err, &failure) {
@@ -196,7 +211,12 @@ func (c *running) send(ctx context.Context, request *call.Request) (_ call.Resul
 		if len(response.Body) > largeAnswer { // validating the response takes long
 			c.busy()
 		}
-		result.Kind, result.Body = c.server.responses.parse(request, response)
+		if uncover, err := c.server.credit.coverValues(ctx, request, response.Body); err != nil {
+			result.Kind, result.Body = failed(&engine.Error{Code: engine.CodeMemory, Message: "needs memory to validate its result that the server does not have"})
+		} else {
+			result.Kind, result.Body = c.server.responses.parse(request, response)
+			uncover()
+		}
 	}
 	result.LeftOut = c.sendRecords()
 	c.sendDerived()

@@ -26,6 +26,7 @@ const (
 	TypeCall                   // a call.Request
 	TypeCancel                 // cancels the call; no payload
 	TypeReply                  // answers the TypeOperation of a call: a Reply
+	TypeShort                  // whether memory is short: a byte, 0 or 1. The worker answers 1 with a TypeReturn
 )
 
 // The frames that a worker sends.
@@ -38,6 +39,7 @@ const (
 	TypeLog                        // a line of the log: a Log
 	TypeRecord                     // an operation of the call, for the audit: an audit.Operation
 	TypeWrote                      // the call is about to write something; no payload
+	TypeReturn                     // returns credit: the bytes as 64 bits little-endian, which may be 0; it belongs to no call
 	TypeDerived                    // records of derived data for later workers, or none; it belongs to no call
 )
 

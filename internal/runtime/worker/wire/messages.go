@@ -87,11 +87,19 @@ type Operation struct {
 
 // Names of operations in addition to abi.OpNotify, abi.OpClaims and abi.OpHTTPFetch.
 const (
-	OpGitOpen = "git/open" // sends a request to a git server; Params: a GitRequest; the answer is a GitAnswer
-	OpGitRead = "git/read" // returns the next bytes of the response's body; Params: the stream's number in decimal
-	OpGitShut = "git/shut" // closes the response's body; Params: the stream's number in decimal
-	OpGitUser = "git/user" // returns the user's git configuration, a git.User; no Params
-	OpCreate  = "create"   // creates a granted directory that does not exist; Params: the mount's index in decimal
+	OpGitOpen   = "git/open"   // sends a request to a git server; Params: a GitRequest; the answer is a GitAnswer
+	OpGitRead   = "git/read"   // returns the next bytes of the response's body; Params: the stream's number in decimal
+	OpGitShut   = "git/shut"   // closes the response's body; Params: the stream's number in decimal
+	OpGitUser   = "git/user"   // returns the user's git configuration, a git.User; no Params
+	OpMemory    = "memory"     // asks for credit; Params and Result: bytes in decimal; the codes of its errors are CreditBusy and CreditRefused
+	OpMemoryNow = "memory/now" // is OpMemory, but does not wait for memory
+	OpCreate    = "create"     // creates a granted directory that does not exist; Params: the mount's index in decimal
+)
+
+// Codes of errors of OpMemory.
+const (
+	CreditBusy    = "busy"    // the call must end
+	CreditRefused = "refused" // the call continues without the memory
 )
 
 // GitRequest is a request to a git server.

@@ -17,6 +17,7 @@ type Setup struct {
 	// Commands are the tools of a module of the kind command; empty for other kinds.
 	Commands command.Tools `json:"commands,omitempty"`
 
+	Credit       int64             `json:"credit"` // memory in bytes that the worker may use for instances and calls without asking
 	Code         Code              `json:"code"`
 	Confine      Confine           `json:"confine"`
 	Mounts       []Mount           `json:"mounts,omitempty"`
