@@ -42,8 +42,9 @@ func Apply(c Config) (Report, error) {
 }
 
 // startPoller creates the network poller of the Go runtime, whose system calls the filter denies later: its descriptors cannot then
-// watch further files. The runtime would create it with the first timer, and would end the process if that failed.
-func startPoller() { time.NewTimer(time.Hour).Stop() }
+// watch further files. The runtime would create it with the first file or timer, and would end the process if that failed. A timer
+// with a channel starts only when a goroutine waits for it.
+func startPoller() { time.AfterFunc(time.Hour, func() {}).Stop() }
 
 // dirs returns all directories that stay usable, Root included.
 func (a *application) dirs() []Dir {

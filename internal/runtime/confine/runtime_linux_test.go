@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -284,4 +285,32 @@ func identity(j job) error {
 		return fmt.Errorf("the process runs as user %d", os.Getuid())
 	}
 	return nil
+}
+
+func init() {
+	scenarios["poller"] = func(job) (Report, map[string]string, error) {
+		before := hasPoller()
+		startPoller()
+		return nil, map[string]string{"before": fmt.Sprint(before), "after": fmt.Sprint(hasPoller())}, nil
+	}
+}
+
+// hasPoller reports whether this process has an epoll instance. It opens no file, which would create one.
+func hasPoller() bool {
+	link := make([]byte, 64)
+	for fd := range 64 {
+		n, err := unix.Readlink("/proc/self/fd/"+strconv.Itoa(fd), link)
+		if err == nil && string(link[:n]) == "anon_inode:[eventpoll]" {
+			return true
+		}
+	}
+	return false
+}
+
+// TestPollerIsCreatedBeforeTheFilter checks startPoller in a process that has opened no file before.
+func TestPollerIsCreatedBeforeTheFilter(t *testing.T) {
+	results := run(t, job{Scenario: "poller"}, options{}).Results
+	if results["before"] != "false" || results["after"] != "true" {
+		t.Errorf("the network poller exists: before startPoller %s, after %s", results["before"], results["after"])
+	}
 }
