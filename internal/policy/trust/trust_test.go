@@ -105,7 +105,7 @@ func TestAddRefuses(t *testing.T) {
 		"a relative path":       {"p", one},
 		"a path with ..":        {"/a/../p", one},
 		"a path with bad UTF-8": {"/\xff", one},
-		"a path too long":       {"/" + strings.Repeat("x", maxPath), one},
+		"a path too long":       {"/" + strings.Repeat("x", 4096), one},
 		"no digest":             {"/p", "x"},
 		"an upper-case digest":  {"/p", strings.ToUpper(one)},
 	} {
@@ -113,9 +113,137 @@ func TestAddRefuses(t *testing.T) {
 			t.Errorf("%s was accepted", name)
 		}
 	}
+	mustAdd(t, s, "/"+strings.Repeat("x", 4095), one)
+	unwritable := In("/proc/self/no-directory")
+	if err := unwritable.Add("/p", one); err == nil {
+		t.Error("a record was added below a directory that cannot be created")
+	}
+}
+
+func TestWithoutStateDirectoryNothingIsTrusted(t *testing.T) {
 	none := In("")
-	if _, err := none.Lookup("/p"); !errors.Is(err, errNoStore) {
-		t.Errorf("without a store: %v", err)
+	_, lookup := none.Lookup("/p")
+	_, list := none.List()
+	_, remove := none.Remove("/p")
+	for name, err := range map[string]error{"Lookup": lookup, "List": list, "Remove": remove, "Add": none.Add("/p", one)} {
+		if !errors.Is(err, errNoStore) {
+			t.Errorf("%s without a store: %v", name, err)
+		}
+	}
+	if file := none.File("/p"); file != "" {
+		t.Errorf("without a store the record of /p is %q", file)
+	}
+}
+
+// TestBoundsOfStore pins the bounds of what other programs may have put into the store.
+func TestBoundsOfStore(t *testing.T) {
+	t.Run("a record has at most 64 KiB", func(t *testing.T) {
+		s := newStore(t)
+		mustAdd(t, s, "/p", one)
+		file := s.File("/p")
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for size, want := range map[int]bool{65536: true, 65537: false} {
+			padded := string(content) + strings.Repeat(" ", size-len(content))
+			if err := os.WriteFile(file, []byte(padded), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := trusted(s, "/p", one); got != want || (err == nil) != want {
+				t.Errorf("a record of %d bytes is trusted: %t, %v", size, got, err)
+			}
+		}
+	})
+	t.Run("every record that is written can be read", func(t *testing.T) {
+		s := newStore(t)
+		files := func(length int) []File {
+			list := []File{{"/" + strings.Repeat("x", length), one}}
+			for range 700 {
+				list = append(list, File{"/a", one})
+			}
+			return list
+		}
+		if err := s.Add("/p", one, files(1)...); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(s.File("/p"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		length := 65536 - int(info.Size()) + 1 // of the path with which the file has 64 KiB
+		for extra, fits := range []bool{true, false} {
+			err := s.Add("/p", two, files(length+extra)...)
+			if (err == nil) != fits {
+				t.Errorf("a record of 64 KiB and %d bytes is added: %v", extra, err)
+			}
+			if got, err := trusted(s, "/p", two); !got || err != nil {
+				t.Errorf("after the record of 64 KiB and %d bytes the path is trusted: %t, %v", extra, got, err)
+			}
+		}
+	})
+	t.Run("List reads 10,000 files", func(t *testing.T) {
+		s := newStore(t)
+		mustAdd(t, s, "/p", one)
+		for i := range 9_999 {
+			// A temporary file of an interrupted write is not read, but counts.
+			if err := os.Symlink("none", filepath.Join(s.dir, fmt.Sprintf(".new-%d", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if list, err := s.List(); len(list) != 1 || err != nil {
+			t.Errorf("of 10,000 files: got the records %v and the error %v", list, err)
+		}
+		mustAdd(t, s, "/q", one)
+		if _, err := s.List(); err == nil || !strings.Contains(err.Error(), "more than 10000 files") {
+			t.Errorf("of 10,001 files: %v", err)
+		}
+	})
+	t.Run("List names 10 invalid files", func(t *testing.T) {
+		s := newStore(t)
+		mustAdd(t, s, "/p", one)
+		for i := range 11 {
+			if err := os.WriteFile(filepath.Join(s.dir, fmt.Sprint(i)), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if list, err := s.List(); len(list) != 1 || countErrors(err) != 10 {
+			t.Errorf("of 11 invalid files: got the records %v and the error %v", list, err)
+		}
+	})
+}
+
+func countErrors(err error) int {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return 0
+	}
+	return len(joined.Unwrap())
+}
+
+func TestFailedRemovalIsReported(t *testing.T) {
+	s := newStore(t)
+	if err := os.MkdirAll(filepath.Join(s.File("/p"), "entry"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := s.Remove("/p"); removed || err == nil {
+		t.Errorf("the removal of what is no file returns %t, %v", removed, err)
+	}
+}
+
+// TestListIgnoresRecordUnderNameOfDifferentPath checks that a record cannot be listed twice, once for a path that it does not trust.
+func TestListIgnoresRecordUnderNameOfDifferentPath(t *testing.T) {
+	s := newStore(t)
+	mustAdd(t, s, "/p", one)
+	content, err := os.ReadFile(s.File("/p"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.File("/q"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.List(); len(list) != 1 || err == nil || !strings.Contains(err.Error(), s.File("/q")) {
+		t.Errorf("got the records %v and the error %v, want one record and an error that names the copy", list, err)
 	}
 }
 
