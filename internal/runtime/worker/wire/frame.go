@@ -134,7 +134,7 @@ func (r *Reader) Buffered() bool {
 type Writer struct {
 	mu      sync.Mutex
 	out     io.Writer
-	pending []byte // frames that are sent together with the next frame
+	pending []byte // frames that are sent together with the next frame, at most three of the size joined
 	gathers bool   // whether a goroutine is about to send the pending frames
 	err     error
 }
@@ -196,7 +196,7 @@ func (w *Writer) Flush() error {
 func (w *Writer) flush() error {
 	if w.err == nil && len(w.pending) > 0 {
 		_, w.err = w.out.Write(w.pending)
-		w.sent()
+		w.pending = w.pending[:0]
 	}
 	return w.err
 }
@@ -211,7 +211,7 @@ func (w *Writer) write(t Type, call uint32, parts [][]byte) error {
 		buffers := append(net.Buffers{w.pending}, parts...)
 		_, w.err = buffers.WriteTo(w.out)
 	}
-	w.sent()
+	w.pending = w.pending[:0]
 	return w.err
 }
 
@@ -220,13 +220,6 @@ func size(parts [][]byte) (bytes int) {
 		bytes += len(part)
 	}
 	return bytes
-}
-
-// sent empties the pending bytes.
-func (w *Writer) sent() {
-	if w.pending = w.pending[:0]; cap(w.pending) > 4*joined {
-		w.pending = nil
-	}
 }
 
 // add appends a frame's header to the pending bytes, and also its payload if the payload is small.

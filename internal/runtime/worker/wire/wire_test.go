@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -133,7 +134,7 @@ func FuzzReader(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if len(frame.Payload) > len(data) || cap(frame.Payload) > 4*len(data)+firstRead {
+			if len(frame.Payload) > len(data) || cap(frame.Payload) > 4*len(data)+64<<10 {
 				t.Fatalf("got a payload of %d bytes with the capacity %d from a stream of %d bytes", len(frame.Payload), cap(frame.Payload), len(data))
 			}
 			again(t, frame.Payload)
@@ -236,6 +237,127 @@ func TestBufferedMeansWholeFrame(t *testing.T) {
 		}
 		if r.Buffered() != want {
 			t.Errorf("Buffered, with %d bytes of a frame missing: got %t, want %t", missing, !want, want)
+		}
+	}
+}
+
+// An announced length is attacker-controlled: memory follows the bytes that arrive.
+func TestAnnouncedLengthAllocatesLittle(t *testing.T) {
+	for _, received := range []int{0, 1, 60 << 10} {
+		stream := append([]byte{0, 0, 0, 64, 0, 0, 0, 0, byte(TypeResult)}, make([]byte, received)...) // announces 1 GiB
+		r := NewReader(bytes.NewReader(stream), func(Type) int { return 1 << 30 })
+		var err error
+		allocated := testenv.AllocatedBy(func() { _, err = r.Next() })
+		if !errors.Is(err, io.ErrUnexpectedEOF) || allocated > 128<<10 {
+			t.Errorf("after %d bytes of an announced GiB: %d bytes were allocated, %v", received, allocated, err)
+		}
+	}
+}
+
+func TestPayloadAtLimitIsAccepted(t *testing.T) {
+	stream := []byte{4, 0, 0, 0, 0, 0, 0, 0, byte(TypeLog), 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, byte(TypeCancel)}
+	r := NewReader(bytes.NewReader(stream), func(t Type) int {
+		if t == TypeCancel {
+			return 0
+		}
+		return 4
+	})
+	for _, want := range []int{4, 0} {
+		if f, err := r.Next(); err != nil || len(f.Payload) != want {
+			t.Errorf("a payload of %d bytes, which is the limit: got %v, %v", want, f.Payload, err)
+		}
+	}
+}
+
+// A payload of up to 32 KiB is copied, so that it leaves in one write with its header. More than 32 KiB of delayed frames do not wait.
+func TestSmallFramesAreJoined(t *testing.T) {
+	for size, want := range map[int]int{0: 1, 32 << 10: 1, 32<<10 + 1: 2} {
+		var out writeLog
+		if err := NewWriter(&out).Write(TypeResult, 1, make([]byte, size)); err != nil || len(out) != want {
+			t.Errorf("a payload of %d bytes: got %v and %d writes, want %d", size, err, len(out), want)
+		}
+	}
+	for name, send := range map[string]func(*Writer) func(Type, uint32, ...[]byte) error{
+		"Delay":  func(w *Writer) func(Type, uint32, ...[]byte) error { return w.Delay },
+		"Gather": func(w *Writer) func(Type, uint32, ...[]byte) error { w.gathers = true; return w.Gather },
+	} {
+		for first, wants := range map[int][3]int{
+			32<<10 - headerSize: {0, 0, 1}, // 32 KiB are pending, so the next frame waits, and the third does not
+			32 << 10:            {0, 1, 1},
+			32<<10 + 1:          {2, 2, 2},
+		} {
+			var out writeLog
+			write := send(NewWriter(&out))
+			for i, size := range []int{first, 1, 1} {
+				if err := write(TypeResult, 1, make([]byte, size)); err != nil || len(out) != wants[i] {
+					t.Errorf("%s of a first payload of %d bytes: frame %d: got %v and %d writes, want %d", name, first, i, err, len(out), wants[i])
+				}
+			}
+		}
+	}
+}
+
+func TestMalformedPayloadsAreProtocolViolations(t *testing.T) {
+	request := func(method string, members uint32, rest string) []byte {
+		return append(append([]byte{0, byte(len(method)), 0, 0, byte(members), 0, 0, 0}, method...), rest...)
+	}
+	result := func(kind call.Kind, length int) []byte { return append([]byte{byte(kind)}, make([]byte, length-1)...) }
+	for name, c := range map[string]struct {
+		decode  func([]byte) error
+		valid   [][]byte
+		refused [][]byte
+	}{
+		"a call": {func(b []byte) error { _, err := DecodeRequest(b); return err },
+			[][]byte{request("", 0, ""), request("ab", 0, ""), request("ab", 3, "xyz"), request("ab", 3, "xyz{}")},
+			[][]byte{nil, make([]byte, 7), {0, 3, 0, 0, 0, 0, 0, 0, 'a', 'b'}, request("ab", 4, "xyz"), {0, 0, 0, 0, 255, 255, 255, 255, 'x'}}},
+		"a result": {func(b []byte) error { _, err := DecodeResult(b); return err },
+			[][]byte{result(call.OK, 33), result(call.Asks, 33), result(call.OK, 34)},
+			[][]byte{nil, result(call.OK, 32), result(call.Asks+1, 33), result(255, 33)}},
+		"an operation": {func(b []byte) error { _, err := DecodeOperation(b); return err },
+			[][]byte{{0}, {2, 'a', 'b'}, {2, 'a', 'b', '{', '}'}}, [][]byte{nil, {1}, {3, 'a', 'b'}}},
+		"a reply": {func(b []byte) error { _, err := DecodeReply(b); return err },
+			[][]byte{{0}, {0, 'x'}, []byte("\x01{}")}, [][]byte{nil, {1}, []byte("\x01null"), []byte("\x01{"), []byte("\x01[]")}},
+		"a log line": {func(b []byte) error { _, err := DecodeLog(b); return err },
+			[][]byte{[]byte("{}")}, [][]byte{nil, []byte("{"), []byte("[]"), []byte(`{"l":128}`)}},
+		"a record": {func(b []byte) error { _, err := DecodeRecord(b); return err },
+			[][]byte{[]byte("{}")}, [][]byte{nil, []byte("{"), []byte("[]"), []byte(`{"count":"1"}`)}},
+	} {
+		for _, payload := range c.valid {
+			if err := c.decode(payload); err != nil {
+				t.Errorf("%s %q: %v", name, payload, err)
+			}
+		}
+		for _, payload := range c.refused {
+			if err := c.decode(payload); !errors.Is(err, ErrProtocol) {
+				t.Errorf("%s %q: got %v, want a protocol violation", name, payload, err)
+			}
+		}
+	}
+}
+
+// The numbers of a result come from a worker, which may have been taken over.
+func TestNegativeNumbersOfResultAreZero(t *testing.T) {
+	r, err := DecodeResult(append([]byte{byte(call.OK)}, bytes.Repeat([]byte{255}, 32)...))
+	if want := (call.Result{Kind: call.OK, Body: []byte{}}); err != nil || !reflect.DeepEqual(r, want) {
+		t.Errorf("got %+v, %v; want %+v", r, err, want)
+	}
+}
+
+func TestPayloadsRoundTrip(t *testing.T) {
+	for _, payload := range [][]byte{
+		bytes.Join(EncodeRequest(&call.Request{Method: "tools/call", Output: 3, Recorded: true, Params: []byte(`{}`), Members: []byte(`{"a":1}`)}), nil),
+		bytes.Join(EncodeResult(call.Result{Kind: call.Asks, Fuel: 7, LeftOut: 1, StartFuel: 9, Memory: 65536, Body: []byte(`{}`)}), nil),
+		bytes.Join(Operation{Op: "lock", Params: []byte(`{}`)}.Encode(), nil),
+	} {
+		again(t, payload)
+	}
+	request := call.Request{Method: "tools/call", Output: 65535, Recorded: true, Params: []byte(`{}`), Members: []byte(`{"a":1}`)}
+	if got, err := DecodeRequest(bytes.Join(EncodeRequest(&request), nil)); err != nil || !cmp.Equal(got, request) {
+		t.Errorf("got the call %+v, %v", got, err)
+	}
+	for _, reply := range []Reply{{Result: []byte("x")}, {Error: &abi.HostError{Code: "denied", Message: "no"}}} {
+		if got, err := DecodeReply(bytes.Join(reply.Encode(), nil)); err != nil || !reflect.DeepEqual(got, reply) {
+			t.Errorf("got the reply %+v, %v; want %+v", got, err, reply)
 		}
 	}
 }
