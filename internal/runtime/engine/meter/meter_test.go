@@ -192,6 +192,23 @@ func TestCharges(t *testing.T) {
 	}
 }
 
+// An instruction of variable length must not process more than 256 KiB, which takes ten microseconds, between two checks.
+func TestBulkInstructionsAreDividedIntoChunks(t *testing.T) {
+	segment := wasmtest.Module{Data: [][]byte{append([]byte{1}, text(strings.Repeat("x", 1<<20))...)}, Counted: true}
+	for name, instruction := range map[string][]byte{"memory.copy": code(0xfc, 10, 0, 0), "memory.fill": code(0xfc, 11, 0), "memory.init": code(0xfc, 8, 0, 0)} {
+		for length, want := range map[int32]int{1: 0, 1 << 18: 1, 1<<18 + 1: 1, 1<<18 + 8: 2, 1 << 20: 4} {
+			h := one(tVoid, nil, code(i32(0), i32(0), i32(length), instruction, 0x0b))
+			h.Data, h.Counted = segment.Data, true
+			r := run(t, h.Bytes(), meter.DefaultConfig(), func(fuel api.MutableGlobal) { fuel.Set(0) })
+			r.fuel().Set(0)
+			r.must("f")
+			if r.yields != want {
+				t.Errorf("%s of %d bytes: %d checks, want %d", name, length, r.yields, want)
+			}
+		}
+	}
+}
+
 func TestBulkHelpersMatchInstructions(t *testing.T) {
 	const size = 20 << 16
 	copying := one(tRange, nil, code(0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 10, 0, 0, 0x0b))

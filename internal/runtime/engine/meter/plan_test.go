@@ -166,7 +166,7 @@ func TestEveryPathIsCharged(t *testing.T) {
 			t.Errorf("function %d: its beginning is charged %d but costs %d", index, begin.uncharged, n)
 		}
 		p.check()
-		if p.longest[byCharge] > maxUncharged+costGrow || p.longest[byCheck] > maxUnchecked+costGrow+maxLeafUnchecked {
+		if p.longest[byCharge] > 128+250 || p.longest[byCheck] > 4096+250+128 {
 			t.Errorf("function %d: a path of cost %d without a charge, or of cost %d without a check", index, p.longest[byCharge], p.longest[byCheck])
 		}
 		functions++
