@@ -185,9 +185,9 @@ func claim(uris, templates []string) string {
 func writeTool(w *bytes.Buffer, t extism.Tool) {
 	fmt.Fprintf(w, "\n[[tools]]\nname = %s\n", quote(t.Name))
 	if t.Title != "" {
-		fmt.Fprintf(w, "title = %s\n", quote(t.Title))
+		fmt.Fprintf(w, "title = %s\n", quote(visible.Prose(t.Title)))
 	}
-	fmt.Fprintf(w, "description = %s\n", quote(cmp.Or(t.Description, t.Title, "The module does not describe this tool.")))
+	fmt.Fprintf(w, "description = %s\n", quote(visible.Prose(cmp.Or(t.Description, t.Title, "The module does not describe this tool."))))
 	access := "write"
 	if hint := t.Annotations.ReadOnly; hint != nil && *hint {
 		access = "read"

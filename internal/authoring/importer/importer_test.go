@@ -61,7 +61,7 @@ func TestManifestOfTools(t *testing.T) {
 		t.Errorf("%+v", m.Module)
 	}
 	brew, look, bare := m.Tools[0], m.Tools[1], m.Tools[2]
-	if !brew.Write || brew.Description != "Brew \"tea\"\x7f\n'''now'''" ||
+	if !brew.Write || brew.Description != "Brew \"tea\"·\n'''now'''" ||
 		string(brew.Input) != `{"type":"object","properties":{"n":{"default":null,"description":"it's '' here"}},"required":["n"]}` {
 		t.Errorf("%+v %s", brew, brew.Input)
 	}
@@ -89,7 +89,8 @@ func TestManifestHasNoInvisibleText(t *testing.T) {
 	if visible.Text(text) != text {
 		t.Errorf("the manifest has invisible code points: %q", text)
 	}
-	if tool := m.Tools[0]; tool.Description != hidden || tool.Title != hidden || !strings.Contains(string(tool.Input), hidden) || !strings.Contains(text, "é漢") {
+	const shown = "a·b·c·d··é漢" // a manifest with hidden text in these is refused
+	if tool := m.Tools[0]; tool.Description != shown || tool.Title != shown || !strings.Contains(string(tool.Input), hidden) || !strings.Contains(text, "é漢") {
 		t.Errorf("the tool is %q, %q, %q", tool.Title, tool.Description, tool.Input)
 	}
 }
