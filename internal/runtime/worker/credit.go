@@ -56,13 +56,6 @@ func (p *process) tell() {
 	}
 }
 
-// memoryBound returns the bytes of memory that the worker may use by its credit, and the hard bound that its system enforces. A worker
-// that does not keep to its credit has been compromised; it can still not exceed the hard bound.
-func (p *process) memoryBound() (credit int64, hard uint64) {
-	credit, _ = p.account.Bound()
-	return credit, p.launch.Setup.Confine.Memory
-}
-
 // takeReturn takes credit back from the worker.
 func (c *conn) takeReturn(payload []byte) error {
 	if len(payload) != 8 {

@@ -212,8 +212,8 @@ func TestEndedWorkerFreesItsCredit(t *testing.T) {
 	s.mu.Lock()
 	p := s.current
 	s.mu.Unlock()
-	if credit, hard := p.memoryBound(); credit != startCredit+64<<20 || hard != p.launch.Setup.Confine.Memory || pool.memory.Credit() != credit {
-		t.Errorf("the worker has a credit of %d bytes and a hard limit of %d, and the pool counts %d", credit, hard, pool.memory.Credit())
+	if credit, _ := p.account.Bound(); credit != startCredit+64<<20 || pool.memory.Credit() != credit {
+		t.Errorf("the worker has a credit of %d bytes, and the pool counts %d", credit, pool.memory.Credit())
 	}
 	_ = p.command.Process.Kill()
 	<-p.gone
