@@ -104,8 +104,8 @@ func (c *cleaner) empty(holder *os.File) error {
 				failed = cmp.Or(failed, err)
 			}
 		}
-		if removed == 0 || c.left <= 0 {
-			return cmp.Or(failed, errTooMany)
+		if removed == 0 {
+			return failed
 		}
 	}
 }

@@ -190,25 +190,28 @@ func TestUncreatableDirectoryDoesNotFailResolve(t *testing.T) {
 // otherFileSystem returns a new directory on a file system other than that of t.TempDir.
 func otherFileSystem(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "bulkhead-test-")
-	if err != nil {
-		t.Skipf("there is no second file system: %v", err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
 	here, err := os.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer here.Close()
-	there, err := os.Open(dir)
-	if err != nil {
-		t.Fatal(err)
+	for _, at := range []string{"/dev/shm", "/tmp", "/var/tmp"} { // the tests may run in memory
+		dir, err := os.MkdirTemp(at, "bulkhead-test-")
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		there, err := os.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer there.Close()
+		if !sameMount(here, there) {
+			return dir
+		}
 	}
-	defer there.Close()
-	if sameMount(here, there) {
-		t.Skip("/dev/shm is on the file system of the temporary directory")
-	}
-	return dir
+	t.Skip("there is no second file system for temporary files")
+	return ""
 }
 
 func TestDirectoryIsPreparedOnItsOwnFileSystem(t *testing.T) {

@@ -65,13 +65,15 @@ func readLink(dir *os.File, name string) (string, error) {
 		n, err = unix.Readlinkat(int(dir.Fd()), name, buf)
 		return err
 	})
-	if err == nil && n > maxPath {
-		err = unix.ENAMETOOLONG
+	switch {
+	case err != nil:
+		return "", err
+	case n > maxPath:
+		return "", unix.ENAMETOOLONG
+	case n == 0:
+		return "", unix.ENOENT
 	}
-	if err == nil && n == 0 {
-		err = unix.ENOENT
-	}
-	return string(buf[:n]), err
+	return string(buf[:n]), nil
 }
 
 func retry(call func() error) error {

@@ -1,0 +1,185 @@
+//go:build unix
+
+package grant
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+// refused resolves the grant and checks that the error contains want; "" means success.
+func (w *world) refused(want string) {
+	w.Helper()
+	s, err := Resolve(w.Config)
+	if err == nil {
+		w.must(s.Close())
+	}
+	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		w.Errorf("got %.300v, want %q", err, want)
+	}
+}
+
+// The bounds are in digits here, so that a change of a constant fails.
+
+func TestFortyLinksAreFollowed(t *testing.T) {
+	w := newWorld(t)
+	w.dir("0")
+	for n := range 41 {
+		w.link(strconv.Itoa(n), strconv.Itoa(n+1))
+	}
+	w.grant(manifest.Read, "40")
+	w.refused("")
+	w.grant(manifest.Read, "41")
+	w.refused("has more than 40 symbolic links")
+}
+
+func TestPathsHave4096Bytes(t *testing.T) {
+	w := newWorld(t)
+	path := w.path(strings.Repeat(strings.Repeat("n", 199)+"/", 20))
+	path += strings.Repeat("m", 4096-len(path))
+	w.grant(manifest.Read, path)
+	w.refused("")
+	w.Grant.FS[0].Path += "m"
+	w.refused("is longer than 4096 bytes")
+}
+
+func TestResolvedPathsHave4096Bytes(t *testing.T) {
+	w := newWorld(t)
+	names := strings.Split(strings.Repeat(strings.Repeat("n", 240)+"/", 17), "/")[:17]
+	home, err := os.Open(w.home)
+	w.must(err)
+	defer home.Close()
+	deep, _, err := makeDirs(home, names, 0o700)
+	w.must(err)
+	w.must(deep.Close())
+	w.link(filepath.Join(names[:10]...), "link")
+	w.grant(manifest.Read, "link/"+filepath.Join(names[10:]...))
+	w.refused("is longer than 4096 bytes after its symbolic links are resolved")
+}
+
+// TestPendingComponentsAreBounded has links whose targets multiply the components that are not resolved yet.
+func TestPendingComponentsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	for n := range 3 {
+		w.link(strconv.Itoa(n+1)+strings.Repeat("/x", 2000), strconv.Itoa(n))
+	}
+	w.grant(manifest.Read, "0")
+	w.refused("is longer than 4096 bytes after its symbolic links are resolved")
+}
+
+func TestOneResolveExamines1024Leftovers(t *testing.T) {
+	w := newWorld(t)
+	for n := range 1030 {
+		w.dir(".local/state/bulkhead/.staging/" + strconv.Itoa(n))
+	}
+	w.refused("")
+	if left := w.entries(".local/state/bulkhead/.staging"); len(left) != 6 {
+		t.Errorf("%d are left", len(left))
+	}
+}
+
+// TestMarkersOfOtherDirectoriesRemoveNothing has links in .staging that do not name a holder. A directory of the user must not be taken for
+// one: a holder is removed with its contents.
+func TestMarkersOfOtherDirectoriesRemoveNothing(t *testing.T) {
+	w := newWorld(t)
+	staging := ".local/state/bulkhead/.staging/"
+	w.dir(staging)
+	for _, name := range []string{"data", beside + "x", "a/" + beside + "y"} {
+		w.must(os.WriteFile(filepath.Join(w.dir(name), "kept"), nil, 0o600))
+	}
+	w.link(w.path("data"), staging+markers+"data")
+	w.link(w.path(beside+"x"), staging+markers+beside+"y")
+	w.link("../../../../"+beside+"x", staging+markers+beside+"x") // not absolute, so it names nothing, and is removed
+	w.dir(staging + markers + beside + "z")                       // a directory in place of a link
+	w.refused("")
+	for _, name := range []string{"data", beside + "x", "a/" + beside + "y"} {
+		if got := w.entries(name); len(got) != 1 {
+			t.Errorf("%s has %q", name, got)
+		}
+	}
+	if got := w.entries(staging); len(got) != 3 {
+		t.Errorf("the markers are %q", got)
+	}
+	w.link(w.path("a/"+beside+"y"), staging+markers+beside+"y2")
+	w.must(os.Rename(w.path(staging+markers+beside+"y2"), w.path(staging+markers+beside+"y")))
+	w.refused("")
+	if got := w.entries("a"); len(got) != 0 {
+		t.Errorf("an abandoned holder is left: %q", got)
+	}
+}
+
+func TestCreateMovesNoOtherDirectory(t *testing.T) {
+	w := newWorld(t)
+	w.grant(manifest.ReadWrite, "a", "b")
+	s := w.resolve()
+	st := s.staged[0]
+	if st.at != w.home {
+		t.Errorf("the nearest existing ancestor is %s", st.at)
+	}
+	holder := filepath.Join(w.Places.State, stagingName, st.name)
+	w.must(os.Rename(filepath.Join(holder, st.child), filepath.Join(holder, "moved")))
+	w.must(os.WriteFile(filepath.Join(w.dir(filepath.Join(holder, st.child)), "planted"), nil, 0o600))
+	if err := s.Create(0); !errors.Is(err, errMoved) {
+		t.Errorf("got %v", err)
+	}
+	w.must(s.Create(1))
+	if _, err := os.Lstat(w.path("a")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("another directory was moved to the granted path: %v", err)
+	}
+}
+
+func TestCreateLeavesOtherMountsAbsent(t *testing.T) {
+	w := newWorld(t)
+	w.grant(manifest.ReadWrite, "a", "b", "ab")
+	s := w.resolve()
+	w.must(s.Create(0))
+	for _, name := range []string{"b", "ab"} {
+		if _, err := os.Lstat(w.path(name)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s was created: %v", name, err)
+		}
+	}
+	w.must(s.Close())
+	if err := s.Create(1); err == nil {
+		t.Error("a closed set created a directory")
+	}
+}
+
+func TestUncreatableStateDirectoryIsReported(t *testing.T) {
+	w := newWorld(t)
+	w.Places.State = "/proc/bulkhead/state"
+	w.grantState()
+	w.NeedsState = true
+	w.refused("state directory /proc/bulkhead/state: bulkhead: ")
+}
+
+func TestReaches(t *testing.T) {
+	w := newWorld(t)
+	w.dir("repo")
+	w.link("project", "alias")
+	w.grant(manifest.Read, "project/sub")
+	w.Grant.Git = []config.Git{{Repo: w.path("repo")}}
+	for path, want := range map[string]bool{
+		"project/sub": true, "project": true, "project/sub/file": true, "alias/sub/file": true, "repo/.git": true, ".": true,
+		"project/other": false, "project/sub2": false, "other": false,
+	} {
+		if got := Reaches(w.Grant, []string{"/nowhere", w.path(path)}); got != want {
+			t.Errorf("%s: got %t", path, got)
+		}
+	}
+	if Reaches(w.Grant, nil) {
+		t.Error("no path is reached by a grant")
+	}
+}
+
+func ExampleBreadth() {
+	fmt.Println(Home, Home.Broad(), HoldsProject, HoldsProject.Broad())
+	// Output: the whole home directory true holds the project false
+}
