@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // step is a directory, file or symbolic link of a test tree.
@@ -83,6 +86,9 @@ func TestCheckRefuses(t *testing.T) {
 		"a symbolic link in a world-writable directory":   {tree: []step{{path: "mine"}, {path: "own", mode: 0o777}, {path: "own/dir", link: "../mine"}}, at: "own", want: "mode 0777"},
 		"a symbolic link to a world-writable ancestor":    {tree: []step{{path: "shared", mode: 0o777}, {path: "shared/dir"}, {path: "own", link: "$ROOT/shared"}}, at: "shared", want: "mode 0777"},
 		"a file": {tree: []step{{path: "own"}, {path: "own/dir", file: true}}, at: "own/dir", want: "is not a directory"},
+		"a world-writable ancestor with a private group":  {tree: []step{{path: "own", owner: other, group: other, mode: 0o777}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0777"},
+		"an ancestor that a group of others may write":    {tree: []step{{path: "own", owner: other, group: other + 1, mode: 0o775}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0775"},
+		"an ancestor of root that root's group may write": {tree: []step{{path: "own", mode: 0o775}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0775"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := makeTree(t, c.tree)
@@ -97,9 +103,118 @@ func TestCheckRefuses(t *testing.T) {
 			err := check(filepath.Join(root, c.dir), c.user, lastDir)
 			var fault *Error
 			if !errors.As(err, &fault) || fault.At != filepath.Join(root, c.at) || !strings.Contains(err.Error(), c.want) || fault.Remedy == "" {
-				t.Errorf("got %v (%+v), want %s and %q", err, fault, c.at, c.want)
+				t.Fatalf("got %v (%+v), want %s and %q", err, fault, c.at, c.want)
+			}
+			if strings.Contains(err.Error(), "cannot be trusted") != (fault.At != fault.Dir) {
+				t.Errorf("got %v for %s", err, fault.At)
 			}
 		})
+	}
+}
+
+func TestRemedyOfOwner(t *testing.T) {
+	for want, got := range map[string]string{
+		"chown 0 /d": remedyOfOwner("/d", lastDir, 0), "chown 7 /f": remedyOfOwner("/f", lastFile, 7), "chown 7 /e": remedyOfOwner("/e", lastEntry, 7),
+		"chown 7 /d, or use a directory of your own": remedyOfOwner("/d", lastDir, 7),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestCheckFollowsFortyLinks has the bound of Linux in digits.
+func TestCheckFollowsFortyLinks(t *testing.T) {
+	steps := []step{{path: "0"}}
+	for n := range 41 {
+		steps = append(steps, step{path: strconv.Itoa(n + 1), link: strconv.Itoa(n)})
+	}
+	root := makeTree(t, steps)
+	if err := Check(root + "/40"); err != nil {
+		t.Errorf("40 links: %v", err)
+	}
+	if err := Check(root + "/41"); err == nil || !strings.Contains(err.Error(), "too many symbolic links") {
+		t.Errorf("41 links: got %v", err)
+	}
+}
+
+func TestCheckRefusesPathThatCannotBeExamined(t *testing.T) {
+	if testenv.AsNobody(t) {
+		return
+	}
+	root := makeTree(t, []step{{path: "own"}, {path: "own/dir"}})
+	if err := os.Chmod(root+"/own", 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(root+"/own", 0o700) })
+	if err := Check(root + "/own/dir"); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "cannot be checked") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestMake(t *testing.T) {
+	root := makeTree(t, []step{{path: "own"}, {path: "shared", mode: 0o777}})
+	if err := Make(root + "/own/a/b"); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(root + "/own/a"); err != nil || info.Mode() != fs.ModeDir|0o700 {
+		t.Errorf("got %v, %v", info, err)
+	}
+	var fault *Error
+	if err := Make(root + "/shared/dir"); !errors.As(err, &fault) || fault.At != root+"/shared" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Lstat(root + "/shared/dir"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a directory was created below one that others can write: %v", err)
+	}
+	if err := os.Symlink("absent", root+"/own/link"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Make(root + "/own/link"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("the target of a dangling link: got %v", err)
+	}
+}
+
+func TestIsPrivate(t *testing.T) {
+	root := makeTree(t, []step{{path: "private", file: true}, {path: "group", file: true, mode: 0o620}, {path: "world", file: true, mode: 0o602}})
+	for name, want := range map[string]bool{"private": true, "group": false, "world": false, "theirs": false, "closed": false} {
+		path := filepath.Join(root, name)
+		if name == "theirs" || name == "closed" {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		switch {
+		case name == "closed":
+			file.Close()
+		case name == "theirs" && os.Geteuid() != 0:
+			continue // only root can give a file to another user
+		case name == "theirs":
+			if err := os.Chown(path, other, other); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := IsPrivate(file); got != want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	for want, err := range map[string]error{
+		"/d is bad: repair it":                      &Error{Dir: "/d", At: "/d", What: "is bad", Remedy: "repair it"},
+		"/d cannot be trusted: / is bad: repair it": &Error{Dir: "/d", At: "/", What: "is bad", Remedy: "repair it"},
+		"other": errors.New("other"),
+		"/s was written by a newer version of bulkhead: its format is \"2\", and this version supports 1: use the newer version, or set XDG_STATE_HOME to a different directory; nothing was changed": &NewerError{File: "/s/.format", Format: "2"},
+	} {
+		if got := Explain(err); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
 	}
 }
 
@@ -124,6 +239,7 @@ func TestCheckAccepts(t *testing.T) {
 		"a directory below one with the sticky bit":  {tree: []step{{path: "own", mode: 0o777 | fs.ModeSticky}, {path: "own/dir"}}},
 		"a missing directory":                        {tree: []step{{path: "own"}}, dir: "own/not/there"},
 		"a directory behind symbolic links":          {tree: []step{{path: "mine"}, {path: "mine/dir"}, {path: "own", link: "./mine/dir/.."}}},
+		"a user's directory behind a link of root":   {tree: []step{{path: "mine", owner: other}, {path: "own"}, {path: "own/dir", link: "../mine"}}, user: other},
 		"a user's directory below one of root":       {tree: []step{{path: "own"}, {path: "own/dir", owner: other}}, user: other},
 		"a user's directory below a private group's": {tree: []step{{path: "own", owner: other, group: other, mode: 0o775}, {path: "own/dir", owner: other, group: other}}, user: other},
 	} {
@@ -218,10 +334,38 @@ func TestCheckEntry(t *testing.T) {
 }
 
 func TestIsTrusted(t *testing.T) {
-	t.Setenv("SUDO_UID", "54322")
-	for user, want := range map[int]bool{0: true, os.Geteuid(): true, other: false, 54322: os.Geteuid() == 0} {
-		if IsTrusted(user) != want {
-			t.Errorf("user %d: got %t", user, !want)
+	trusted := func(t *testing.T) {
+		t.Setenv("SUDO_UID", "54322")
+		for user, want := range map[int]bool{0: true, os.Geteuid(): true, other: false, 54322: os.Geteuid() == 0} {
+			if IsTrusted(user) != want {
+				t.Errorf("user %d: got %t", user, !want)
+			}
+		}
+	}
+	t.Run("the user of the tests", trusted)
+	t.Run("another user than root", func(t *testing.T) {
+		if !testenv.AsNobody(t) {
+			trusted(t)
+		}
+	})
+	t.Setenv("SUDO_UID", "-1")
+	if IsTrusted(-1) {
+		t.Error("a negative user is trusted")
+	}
+}
+
+func TestCheckStateRefusesDirectoryItCannotJudge(t *testing.T) {
+	for name, spoil := range map[string]func(dir, marker string) error{
+		"writable by others": func(dir, _ string) error { return os.Chmod(dir, 0o777) },
+		"a link to itself":   func(_, marker string) error { return os.Symlink(".format", marker) },
+		"a directory":        func(_, marker string) error { return os.Mkdir(marker, 0o700) },
+	} {
+		dir := t.TempDir()
+		if err := spoil(dir, filepath.Join(dir, ".format")); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckState(dir); err == nil {
+			t.Errorf("%s: no error", name)
 		}
 	}
 }

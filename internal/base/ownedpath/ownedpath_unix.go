@@ -38,9 +38,10 @@ func isPrivate(f *os.File) bool {
 	if err != nil {
 		return false
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
+	return ownerOf(info) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
 }
+
+func ownerOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
 // maxLinks bounds the symbolic links of a path, as Linux does.
 const maxLinks = 40
@@ -50,10 +51,8 @@ func check(dir string, user int, last role) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("%s is not an absolute path", dir)
 	}
-	at, rest, links := "/", components(dir), 0
-	if err := checkItem(dir, at, inner, user); err != nil {
-		return err
-	}
+	// Not cleaned: what ".." means depends on symbolic links. The first component is empty, and stands for the root directory.
+	at, rest, links := "/", strings.Split(dir, "/"), 0
 	for len(rest) > 0 {
 		name := rest[0]
 		rest = rest[1:]
@@ -73,7 +72,7 @@ func check(dir string, user int, last role) error {
 		if len(rest) == 0 {
 			role = last
 		}
-		if err := checkItem(dir, next, role, user); err != nil {
+		if err := checkItem(dir, next, info, role, user); err != nil {
 			return err
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
@@ -90,20 +89,9 @@ func check(dir string, user int, last role) error {
 		if filepath.IsAbs(target) {
 			at = "/"
 		}
-		rest = append(components(target), rest...)
+		rest = append(strings.Split(target, "/"), rest...)
 	}
 	return nil
-}
-
-// components splits a path. Unlike filepath.Clean it keeps "..", whose target depends on symbolic links.
-func components(path string) []string {
-	var list []string
-	for name := range strings.SplitSeq(path, "/") {
-		if name != "" && name != "." {
-			list = append(list, name)
-		}
-	}
-	return list
 }
 
 // role is the place of a component in the path that is checked.
@@ -116,20 +104,12 @@ const (
 	lastEntry // a file or a directory
 )
 
-// checkItem checks the directory, file or symbolic link at path, a component of dir.
-func checkItem(dir, path string, role role, user int) error {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return fmt.Errorf("%s cannot be checked: %w", dir, err)
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return fmt.Errorf("%s cannot be checked: the system does not report the owner of %s", dir, path)
-	}
+// checkItem checks the directory, file or symbolic link at path, a component of dir that info describes.
+func checkItem(dir, path string, info fs.FileInfo, role role, user int) error {
+	owner, link, last := ownerOf(info), info.Mode()&fs.ModeSymlink != 0, role != inner
 	fault := func(what, remedy string) error {
-		return &Error{Dir: dir, At: path, Owner: int(stat.Uid), Mode: info.Mode().Perm(), What: what, Remedy: remedy}
+		return &Error{Dir: dir, At: path, Owner: owner, Mode: info.Mode().Perm(), What: what, Remedy: remedy}
 	}
-	owner, link, last := int(stat.Uid), info.Mode()&fs.ModeSymlink != 0, role != inner
 	switch {
 	case owner != user && (owner != 0 || role == lastDir && !link):
 		return fault(fmt.Sprintf("belongs to another user (user id %d, mode %04o)", owner, info.Mode().Perm()),
@@ -143,7 +123,7 @@ func checkItem(dir, path string, role role, user int) error {
 	}
 	writers := info.Mode().Perm() & 0o022
 	switch {
-	case writers == 0, !last && info.Mode()&fs.ModeSticky != 0, (!last || role == lastEntry) && writers == 0o020 && isPrivateGroup(int(stat.Gid), owner):
+	case writers == 0, !last && info.Mode()&fs.ModeSticky != 0, (!last || role == lastEntry) && writers == 0o020 && isPrivateGroup(int(info.Sys().(*syscall.Stat_t).Gid), owner):
 		return nil
 	}
 	return fault(fmt.Sprintf("can be written by others (owner %d, mode %04o)", owner, info.Mode().Perm()), "chmod go-w "+path)
