@@ -6,6 +6,7 @@ package faultfs
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -130,6 +131,35 @@ func (f *FS) Lstat(path string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
+// Stat implements filesystem.FS.
+func (f *FS) Stat(path string) (info fs.FileInfo, err error) {
+	err = f.read("stat", path, func() error { info, err = f.FS.Stat(path); return err })
+	return info, err
+}
+
+// Readlink implements filesystem.FS.
+func (f *FS) Readlink(path string) (target string, err error) {
+	err = f.read("readlink", path, func() error { target, err = f.FS.Readlink(path); return err })
+	return target, err
+}
+
+// CheckWritable implements filesystem.FS.
+func (f *FS) CheckWritable(dir string) error {
+	return f.read("check", dir, func() error { return f.FS.CheckWritable(dir) })
+}
+
+// Open implements filesystem.FS.
+func (f *FS) Open(path string) (file io.ReadCloser, err error) {
+	err = f.read("open", path, func() error { file, err = f.FS.Open(path); return err })
+	if err != nil {
+		if file != nil {
+			_ = file.Close() // the system closes the files of a process that is killed
+		}
+		return nil, err
+	}
+	return &faultyReader{file, f, path}, nil
+}
+
 // ReadDir implements filesystem.FS.
 func (f *FS) ReadDir(path string) (entries []fs.DirEntry, err error) {
 	err = f.read("readdir", path, func() error { entries, err = f.FS.ReadDir(path); return err })
@@ -187,6 +217,17 @@ func (f *FS) CopyMode(from, to string) error {
 // SyncDir implements filesystem.FS.
 func (f *FS) SyncDir(path string) error {
 	return f.do("sync directory", path, func() error { return f.FS.SyncDir(path) }, none)
+}
+
+type faultyReader struct {
+	io.ReadCloser
+	fs   *FS
+	path string
+}
+
+func (r *faultyReader) Read(buffer []byte) (n int, err error) {
+	err = r.fs.read("read", r.path, func() error { n, err = r.ReadCloser.Read(buffer); return err })
+	return n, err
 }
 
 type faultyFile struct {
