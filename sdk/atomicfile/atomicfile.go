@@ -84,9 +84,7 @@ func write(path string, data []byte, o Options, commit func(*File) error) error 
 	if err != nil {
 		return err
 	}
-	if _, err := file.Write(data); err != nil {
-		return errors.Join(err, file.Discard())
-	}
+	_, _ = file.Write(data) // commit returns the error
 	return commit(file)
 }
 
@@ -159,7 +157,7 @@ func (f *File) Create() error {
 	err := f.Sync()
 	if err == nil {
 		err = f.fsys.Link(f.temp, f.path)
-		if err != nil && !errors.Is(err, fs.ErrExist) && !filesystem.IsAbsent(err) {
+		if err != nil && !filesystem.IsAbsent(err) {
 			err = f.createWithoutLinks()
 		}
 	}

@@ -195,7 +195,9 @@ func TestSweepLeavesYoungAndOtherFiles(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
 	}
 	old := time.Now().Add(-2 * time.Hour)
-	must(t, os.Chtimes(filepath.Join(dir, ".p-1.tmp"), old, old))
+	for _, name := range []string{".p-1.tmp", ".p-3.txt", "q"} {
+		must(t, os.Chtimes(filepath.Join(dir, name), old, old))
+	}
 	must(t, atomicfile.Sweep(dir, time.Hour, o))
 	if got := strings.Join(names(t, dir), " "); got != ".p-2.tmp .p-3.txt q" {
 		t.Errorf("left %s", got)
@@ -226,7 +228,14 @@ func TestFailedWriteCannotBeCommitted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	file, err := atomicfile.New(path, atomicfile.Options{FS: &faultfs.FS{FS: filesystem.OS{}, Mode: faultfs.Full, At: 2}})
 	must(t, err)
-	_, _ = file.Write([]byte("x"))
+	if _, err := file.Write([]byte("x")); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("Write: got %v", err)
+	}
+	for range 2 {
+		if err := file.Sync(); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("Sync: got %v", err)
+		}
+	}
 	if err := file.Replace(); !errors.Is(err, syscall.ENOSPC) || content(t, path) != "(absent)" {
 		t.Errorf("got %v, and the file has %q", err, content(t, path))
 	}

@@ -28,8 +28,12 @@ func TestCreateDirMakesPrivateDirectory(t *testing.T) {
 	if info.Mode().Perm() != 0o700 || file.Mode().Perm() != 0o600 || content(t, filepath.Join(path, "one")) != "11" {
 		t.Errorf("got %v, %v, %q", info.Mode(), file.Mode(), content(t, filepath.Join(path, "one")))
 	}
-	if err := atomicfile.CreateDir(path, nil, atomicfile.Options{}); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("got %v", err)
+	empty := filepath.Join(t.TempDir(), "empty") // rename would replace it
+	must(t, os.Mkdir(empty, 0o755))
+	for _, path := range []string{path, empty} {
+		if err := atomicfile.CreateDir(path, members, atomicfile.Options{}); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: got %v", path, err)
+		}
 	}
 }
 
@@ -54,6 +58,7 @@ func TestCreateDirIsAtomic(t *testing.T) {
 		})
 	}
 	random := rand.New(rand.NewPCG(5, 6))
+	made := 0
 	whole := map[string]string{"/p/": "", "/p/q/": "", "/p/q/d/": "", "/p/q/d/one": "11", "/p/q/d/two": "2"}
 	for range 20 {
 		for at := 1; ; at++ {
@@ -65,7 +70,10 @@ func TestCreateDirIsAtomic(t *testing.T) {
 			}
 			disk.LosePower(random.IntN)
 			now := disk.Files()
-			if _, made := now["/p/q/d/"]; err == nil || made {
+			if err == nil {
+				made++
+			}
+			if _, exists := now["/p/q/d/"]; err == nil || exists {
 				for name := range now {
 					if atomicfile.IsTemporary(filepath.Base(name), atomicfile.Options{}) {
 						delete(now, name)
@@ -79,6 +87,9 @@ func TestCreateDirIsAtomic(t *testing.T) {
 				break
 			}
 		}
+	}
+	if made < 20 {
+		t.Errorf("%d directories were made", made)
 	}
 }
 

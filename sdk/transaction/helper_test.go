@@ -37,7 +37,10 @@ func (noSync) SyncDir(string) error { return nil }
 
 func (o noSync) Create(path string, mode fs.FileMode) (filesystem.File, error) {
 	file, err := o.OS.Create(path, mode)
-	return noSyncFile{file}, err
+	if err != nil {
+		return nil, err
+	}
+	return noSyncFile{file}, nil
 }
 
 type noSyncFile struct{ filesystem.File }

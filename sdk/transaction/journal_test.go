@@ -39,6 +39,12 @@ func TestRecoverRefusesJournal(t *testing.T) {
 		{"a path outside of its root", func(j *transaction.Journal) { j.Steps[0].Root = "/x" }, `is not in "/x"`},
 		{"a root with dots", func(j *transaction.Journal) { j.Steps[0].Root += "/../x" }, `is not in`},
 		{"a digest that is none", func(j *transaction.Journal) { j.Steps[0].Before = "12" }, "is not a digest"},
+		{"a digest that is not hexadecimal", func(j *transaction.Journal) { j.Steps[0].After = strings.Repeat("z", 64) }, "is not a digest"},
+		{"too many steps", func(j *transaction.Journal) { j.Steps = slices.Repeat(j.Steps, 100_001) }, "more than 100000 steps"},
+		{"too many directories", func(j *transaction.Journal) { j.Folders = slices.Repeat(j.Folders, 50_001) }, "more than 100000 steps"},
+		{"an id that is too short", func(j *transaction.Journal) { j.ID = "0123456789abcd" }, "must have 16 hexadecimal digits"},
+		{"a relative root", func(j *transaction.Journal) { j.Steps[0].Root = "r" }, `is not in "r"`},
+		{"a relative move", func(j *transaction.Journal) { j.Steps[0].From, j.Steps[0].After = "r/f", "" }, "not a clean absolute path"},
 		{"a step that changes nothing", func(j *transaction.Journal) { j.Steps[0].After = "" }, "changes nothing"},
 		{"a move with a content", func(j *transaction.Journal) { j.Steps[0].From = j.Steps[0].Path }, "both moves and replaces a file"},
 		{"a move from outside", func(j *transaction.Journal) { j.Steps[0].From, j.Steps[0].After = "/etc", "" }, `"/etc" is not in`},
@@ -90,6 +96,38 @@ func TestFormatOfJournalIsFixed(t *testing.T) {
 	if _, err := os.Stat(s.at(transaction.DefaultPrefix + j.ID + "-0.old")); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestTornJournalIsRemovedWhileStaging has the empty file that reserves a journal's name on a file system without hard links. Only that
+// one is removed: any other file that cannot be read may belong to a transaction with effects.
+func TestTornJournalIsRemovedWhileStaging(t *testing.T) {
+	for raw, removed := range map[string]bool{"": true, "{": false, "{}": false} {
+		dir := directory(t)
+		file := filepath.Join(dir, "staging.json")
+		must(t, os.WriteFile(file, []byte(raw), 0o644))
+		report, err := transaction.Log{FS: noSync{}, Dir: dir}.Recover()
+		if (err == nil) != removed || report.Outcome != transaction.Nothing {
+			t.Errorf("%q: %v, %v", raw, report, err)
+		}
+		if _, err := os.Stat(file); (err != nil) != removed {
+			t.Errorf("%q: %v", raw, err)
+		}
+	}
+}
+
+// TestJournalIsBounded has 64 MiB in digits.
+func TestJournalIsBounded(t *testing.T) {
+	s := newScene(t, false)
+	s.log.Format = &transaction.Format{Encode: func(*transaction.Journal) ([]byte, error) { return make([]byte, 67_108_865), nil }}
+	if err := s.log.Apply(s.changes); err == nil || !strings.Contains(err.Error(), "64 MiB of journal, are allowed") {
+		t.Errorf("got %v", err)
+	}
+	s.log.Format.Encode = func(*transaction.Journal) ([]byte, error) { return nil, errTest }
+	if err := s.log.Apply(s.changes); !errors.Is(err, errTest) {
+		t.Errorf("got %v", err)
+	}
+	same(t, s.root, s.before)
+	noJournal(t, s.log)
 }
 
 func TestUnreadableJournalStays(t *testing.T) {
