@@ -49,8 +49,8 @@ func Control(file *os.File, do func(fd int) error) error {
 		return err
 	}
 	var doErr error
-	if err := conn.Control(func(fd uintptr) { doErr = do(int(fd)) }); err != nil {
-		return err
+	if conn.Control(func(fd uintptr) { doErr = do(int(fd)) }) != nil {
+		return os.ErrClosed // the only reason, but with an error of its own
 	}
 	return doErr
 }
