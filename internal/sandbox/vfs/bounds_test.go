@@ -1,0 +1,180 @@
+//go:build linux || darwin
+
+package vfs_test
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
+)
+
+// The bounds are in digits here, so that a change of a constant fails.
+
+func TestPathsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.put("w/0", "end")
+	for n := range 41 {
+		w.put("w/"+strconv.Itoa(n+1), "->"+strconv.Itoa(n))
+	}
+	padded := func(size int) string {
+		const end = "w/a.txt"
+		slashes := size - len(w.in(end))
+		return strings.Repeat("/", slashes) + end
+	}
+	for name, want := range map[string]sys.Errno{
+		"w/40": 0, "w/41": sys.ELOOP, padded(4096): 0, padded(4097): sys.ENAMETOOLONG,
+		"w/" + strings.Repeat("dir/../", 40) + "a.txt": 0, "w/" + strings.Repeat("dir/../", 500) + "a.txt": sys.ENAMETOOLONG,
+	} {
+		if _, errno := w.fs.Stat(w.in(name)); errno != want {
+			t.Errorf("%.20s, %d bytes: got %v, want %v", name, len(w.in(name)), errno, want)
+		}
+	}
+	for size, want := range map[int]sys.Errno{4095: 0, 4097: sys.ENAMETOOLONG} {
+		if errno := w.fs.Symlink(strings.Repeat("./", size/2)+"a", w.in("w/target"+strconv.Itoa(size))); errno != want {
+			t.Errorf("a target of %d bytes: got %v, want %v", size, errno, want)
+		}
+	}
+}
+
+func TestOpenFilesAreBoundedByDefault(t *testing.T) {
+	w := newWorld(t)
+	for n := range 256 {
+		if f, errno := w.open("w/a.txt", sys.O_RDONLY); errno != 0 {
+			t.Fatalf("file %d: %v", n+1, errno)
+		} else {
+			t.Cleanup(func() { f.Close() })
+		}
+	}
+	if _, errno := w.open("w/a.txt", sys.O_RDONLY); errno == 0 {
+		t.Error("257 files are open")
+	}
+}
+
+// TestPendingNamesOfMovedDirectoryAreBounded moves a directory of directories whose names have 4 MiB.
+func TestPendingNamesOfMovedDirectoryAreBounded(t *testing.T) {
+	testenv.NotShort(t, "makes 17,000 directories")
+	w := newWorld(t)
+	w.put("w/dir/many/", "")
+	make17 := func(n int) {
+		for i := range n {
+			if err := os.Mkdir(fmt.Sprintf("%s/%05d%s", w.at("w/dir/many"), i, strings.Repeat("n", 245)), 0o755); err != nil && !os.IsExist(err) {
+				t.Fatal(err)
+			}
+		}
+	}
+	make17(16_000)
+	if errno := w.fs.Rename(w.in("w/dir/many"), w.in("w/many")); errno != 0 {
+		t.Errorf("4,016,000 bytes: %v", errno)
+	}
+	if errno := w.fs.Rename(w.in("w/many"), w.in("w/dir/many")); errno != 0 {
+		t.Fatal(errno)
+	}
+	make17(17_000)
+	if errno := w.fs.Rename(w.in("w/dir/many"), w.in("w/many")); errno != sys.EPERM {
+		t.Errorf("4,267,000 bytes: got %v, want EPERM", errno)
+	}
+}
+
+func TestInvalidPositionsAreRefused(t *testing.T) {
+	w := newWorld(t)
+	f := w.mustOpen("w/a.txt", sys.O_RDWR)
+	for name, do := range map[string]func() sys.Errno{
+		"pread":         func() sys.Errno { _, errno := f.Pread(make([]byte, 1), -1); return errno },
+		"pwrite":        func() sys.Errno { _, errno := f.Pwrite(make([]byte, 1), -1); return errno },
+		"truncate":      func() sys.Errno { return f.Truncate(-1) },
+		"seek":          func() sys.Errno { _, errno := f.Seek(-1, io.SeekStart); return errno },
+		"whence -1":     func() sys.Errno { _, errno := f.Seek(0, -1); return errno },
+		"whence 3":      func() sys.Errno { _, errno := f.Seek(0, 3); return errno }, // SEEK_DATA on Linux
+		"whence 4":      func() sys.Errno { _, errno := f.Seek(0, 4); return errno }, // SEEK_HOLE
+		"whence 2 back": func() sys.Errno { _, errno := f.Seek(-2, io.SeekEnd); return errno },
+	} {
+		if errno := do(); errno != sys.EINVAL {
+			t.Errorf("%s: got %v, want EINVAL", name, errno)
+		}
+	}
+	if n, errno := f.Seek(0, io.SeekEnd); n != 1 || errno != 0 {
+		t.Errorf("the end is at %d, %v", n, errno)
+	}
+	if errno := f.Truncate(0); errno != 0 || w.host("w/a.txt") != "" {
+		t.Errorf("truncate to 0: %v, %q", errno, w.host("w/a.txt"))
+	}
+}
+
+// TestRenameTakesModeOfReplacedFileOnly has links, whose own mode says nothing: a private file must not become public by replacing one,
+// and a link must not change the mode of its target.
+func TestRenameTakesModeOfReplacedFileOnly(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, look string }{
+		"a private file replaces a link":             {"w/private", "w/link", "w/link"},
+		"a private file replaces a link to nothing":  {"w/private", "w/dangling", "w/dangling"},
+		"a link to a private file replaces a file":   {"w/toprivate", "w/a.txt", "w/private"},
+		"a link replaces a link to a private file":   {"w/link", "w/toprivate", "w/private"},
+		"a private file gets a new name":             {"w/private", "w/new", "w/new"},
+		"a private file replaces one as private":     {"w/private", "w/private2", "w/private2"},
+		"a private directory replaces an empty one":  {"w/closed", "w/empty", "w/empty"},
+		"a public file replaces a private one":       {"w/a.txt", "w/private", "w/private"},
+		"a public file replaces one of another mode": {"w/a.txt", "w/readonly", "w/readonly"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.put("w/private", "p")
+			w.put("w/private2", "p")
+			w.put("w/readonly", "r")
+			w.put("w/toprivate", "->private")
+			w.put("w/closed/", "")
+			for name, mode := range map[string]fs.FileMode{"w/private": 0o600, "w/private2": 0o600, "w/readonly": 0o440, "w/closed": 0o700} {
+				if err := os.Chmod(w.at(name), mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := fs.FileMode(0o600)
+			switch c.to {
+			case "w/empty":
+				want = 0o700 | fs.ModeDir
+			case "w/readonly":
+				want = 0o440
+			}
+			if errno := renames(c.from, c.to)(w); errno != 0 {
+				t.Fatal(errno)
+			}
+			if info, err := os.Lstat(w.at(c.look)); err != nil || info.Mode() != want {
+				t.Errorf("%s: got %v, %v, want %v", c.look, info.Mode(), err, want)
+			}
+		})
+	}
+}
+
+// TestFailedCreationOfGitPartIsReported has names for which the tree checks whether they complete a git directory.
+func TestFailedCreationOfGitPartIsReported(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   change
+		want sys.Errno
+	}{
+		"a directory":            {mkdirs("w/most/objects"), sys.EEXIST},
+		"a link":                 {symlinks("../a.txt", "w/most/refs"), sys.EEXIST},
+		"a hard link":            {links("w/a.txt", "w/most/refs"), sys.EEXIST},
+		"a renamed file":         {renames("w/a.txt", "w/most/refs"), sys.EISDIR},
+		"a renamed directory":    {renames("w/dir", "w/other/HEAD"), sys.ENOTDIR},
+		"a file, exclusively":    {opens("w/other/HEAD", sys.O_WRONLY|sys.O_CREAT|sys.O_EXCL), sys.EEXIST},
+		"a directory of a child": {renames("w/most", "w/most/objects/refs"), sys.EINVAL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			gitDirectories(w)
+			before := snapshot(t, w.root)
+			if errno := c.do(w); errno != c.want {
+				t.Errorf("got %v, want %v", errno, c.want)
+			}
+			if after := snapshot(t, w.root); fmt.Sprint(before) != fmt.Sprint(after) {
+				t.Error("the files changed")
+			}
+		})
+	}
+}
