@@ -37,7 +37,7 @@ func TestCheckName(t *testing.T) {
 
 func TestShow(t *testing.T) {
 	for sent, want := range map[string]string{
-		"as it is: 'é'": "as it is: 'é'", "a\r\nb\x00\x1b[1m\u0085": "a??b??[1m?",
+		"as it is: 'é'": "as it is: 'é'", "a\r\nb\x00\x1b[1m\u0085": "a??b??[1m?", "\u2028\u2029\u202a": "??\u202a",
 		strings.Repeat("é", 300): strings.Repeat("é", 300), strings.Repeat("é", 301): strings.Repeat("é", 300) + "…",
 	} {
 		if got := item.Show(sent); got != want {
