@@ -101,6 +101,10 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 	h.dispatcher.Apply(executed)
 	h.gateway.Apply(served)
 	h.rejected = nil
+	if next.ServesSame(old) { // only messages that name a line differ
+		h.options.Log.Log(unchanged, notChanged)
+		return nil
+	}
 	h.reportChange(old, next)
 	return nil
 }

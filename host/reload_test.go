@@ -128,6 +128,27 @@ func TestReloadWithoutChangeNotifiesNobody(t *testing.T) {
 	c.want(c.ask("ping", `{}`), `"result":{}`)
 }
 
+func TestReloadOfCommentReportsNoChange(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), configOf("a"))
+	h := w.Open(t, w.Options())
+	plugin := "[[plugins]]\npath = '../plugins/a'\n"
+	for _, test := range []struct{ config, want string }{
+		{"# a comment\n\n[server]\nname = 'bulkhead'\n" + plugin, "has not changed"},
+		{"[server]\nname = 'bulkhead'\n" + plugin + "deny = ['x']\n", `the configuration was reloaded: added=[] removed=[] changed=["a"]`},
+		{"# a comment\n[server]\nname = 'bulkhead'\n" + plugin + "deny = ['x']\n", "has not changed"},
+		{"[server]\nname = 'bulkhead'\ndrain = '3s'\n" + plugin + "deny = ['x']\n", "the configuration was reloaded"},
+		{"[server]\nname = 'bulkhead'\n# long\ndrain = '3s'\n" + plugin + "deny = ['x']\n", "has not changed"},
+	} {
+		w.Log.Reset()
+		w.Write(t, hosttest.Files{"work/bulkhead.toml": test.config})
+		reload(t, h)
+		log := strings.TrimSpace(w.Log.String())
+		if last := log[strings.LastIndex(log, "\n")+1:]; !strings.Contains(last, test.want) {
+			t.Errorf("%q: logged %q, want %q", test.config, last, test.want)
+		}
+	}
+}
+
 func TestReloadRejectsChangeAsWhole(t *testing.T) {
 	fine := configOf("a", "b")["work/bulkhead.toml"]
 	for name, test := range map[string]struct {

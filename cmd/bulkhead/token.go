@@ -26,7 +26,7 @@ func newTokenNew() *cobra.Command {
 	return &cobra.Command{
 		Use:   "new [FILE]",
 		Short: "Make a random bearer token",
-		Long: `Make a random bearer token of 256 bits. It is written to a new file that only you can read,
+		Long: `Make a random bearer token of 260 bits. It is written to a new file that only you can read,
 or printed if no file is given. Name the file in token_file of [http], or pass it to
 bulkhead serve --http ADDRESS --token-file FILE. To replace a token, delete the file, make
 a new one, and restart the server.`,

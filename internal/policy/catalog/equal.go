@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
@@ -48,6 +49,39 @@ func (c *Catalog) Same(other *Catalog) bool {
 		found.Candidates, found.Options = nil, discovery.Options{} // isSame compares the candidates
 	}
 	return reflect.DeepEqual(a, b)
+}
+
+// ServesSame reports whether c and another Catalog serve the same with the same settings and warnings, although the text of their files may
+// differ, for example in comments.
+func (c *Catalog) ServesSame(other *Catalog) bool {
+	a, b := c.Found, other.Found
+	return slices.EqualFunc(c.Plugins, other.Plugins, (*Plugin).servesSame) && reflect.DeepEqual(a.Server, b.Server) &&
+		reflect.DeepEqual(auditWithoutLine(a.Audit), auditWithoutLine(b.Audit)) && a.HTTP.Equal(b.HTTP) && reflect.DeepEqual(a.Ceiling, b.Ceiling) &&
+		reflect.DeepEqual([]any{a.Untrusted, a.Invalid, a.NoPlugins}, []any{b.Untrusted, b.Invalid, b.NoPlugins})
+}
+
+func (p *Plugin) servesSame(other *Plugin) bool {
+	if !slices.EqualFunc(p.Problems, other.Problems, sameProblem) || !reflect.DeepEqual(p.unready, other.unready) {
+		return false
+	}
+	if p.Problem != "" || other.Problem != "" {
+		return p.Problem == other.Problem && p.Name == other.Name && p.Entry.Path == other.Entry.Path
+	}
+	return p.Equal(other) && p.HasModuleOf(other)
+}
+
+func sameProblem(a, b tomlfile.Problem) bool {
+	a.Line, b.Line = 0, 0
+	return a == b
+}
+
+func auditWithoutLine(a *config.Audit) *config.Audit {
+	if a == nil {
+		return nil
+	}
+	without := *a
+	without.Line = 0
+	return &without
 }
 
 // isSame is like Equal, but is also true for two plugins that are left out for the same reason, and false if their warnings differ.

@@ -166,6 +166,8 @@ func TestHostileBodiesAndHeaders(t *testing.T) {
 			"two lengths":          {rawHead + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", " 400 "},
 			"gzip transfer":        {rawHead + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", " 501 "},
 			"long header":          {rawHead + "X: " + strings.Repeat("x", 100_000) + "\r\n\r\n", " 431 "},
+			"longest header":       {rawHead + "X: " + strings.Repeat("x", 64<<10-len(rawHead)-len("X: \r\n\r\n")) + "\r\n\r\n", " 400 "},
+			"header above 64 KiB":  {rawHead + "X: " + strings.Repeat("x", 64<<10-len(rawHead)-len("X: \r\n\r\n")+1) + "\r\n\r\n", " 431 "},
 			"header that stops":    {rawHead, ""},
 			"no HTTP":              {"\x00\x01\r\n\r\n", " 400 "},
 			"HTTP/2":               {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/1.1 "},
@@ -323,7 +325,7 @@ func TestShutdownCancelsCallsAfterDrain(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	token := NewToken()
-	if err := CheckToken(token); err != nil || token == NewToken() || len(token) < 43 {
+	if err := CheckToken(token); err != nil || token == NewToken() || len(token)*5 != TokenBits { // digits of base 32
 		t.Errorf("%q: %v", token, err)
 	}
 	for _, bad := range []string{"", "short", strings.Repeat("x", 19), strings.Repeat("x", 20) + " ", strings.Repeat("ü", 20), strings.Repeat("x", 5000)} {

@@ -29,7 +29,8 @@ const (
 
 // Bounds that are not configurable.
 const (
-	maxHeader      = 64 << 10         // bytes of the header of a request
+	maxHeader      = 64 << 10         // bytes of the header of a request, the request line included
+	headerSlop     = 4 << 10          // bytes that an http.Server accepts beyond its MaxHeaderBytes
 	headerTimeout  = 10 * time.Second // for the header of a request
 	bodyTimeout    = 30 * time.Second // for its body, even if the request is refused
 	writeTimeout   = 30 * time.Second // for a client to take what is written at once
@@ -118,7 +119,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, drain func() time.Du
 		ConnContext:       s.connections.context,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader,
+		MaxHeaderBytes:    maxHeader - headerSlop,
 		ConnState:         s.connections.changed,
 		ErrorLog:          s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 		Protocols:         new(http.Protocols),

@@ -52,7 +52,7 @@ func (all *sessions) init(s *Server) {
 	all.server, all.byID = s, make(map[string]*session)
 }
 
-// open opens a session, which is not found until it is added. The id has 256 random bits.
+// open opens a session, which is not found until it is added. The id has 260 random bits.
 func (all *sessions) open(owner call.Principal) *session {
 	s := &session{id: rand.Text() + rand.Text(), owner: owner, own: newStream(0, &all.server.messages), used: time.Now(), active: 1}
 	s.own.resume()

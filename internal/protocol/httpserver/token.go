@@ -43,7 +43,10 @@ const (
 	maxToken = 4 << 10
 )
 
-// NewToken returns a random token of 256 bits.
+// TokenBits is the number of random bits of a token: rand.Text returns 26 digits of base 32.
+const TokenBits = 2 * 26 * 5
+
+// NewToken returns a random token of TokenBits bits.
 func NewToken() string { return rand.Text() + rand.Text() }
 
 // CheckToken returns an error if a token cannot be one, or is short enough to be guessed. The error does not contain it.
