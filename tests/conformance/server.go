@@ -23,10 +23,10 @@ import (
 // server is the server under test, and what a plugin can ask of it: a change of the list of tools, and that the stream
 // of a call is closed.
 type server struct {
-	url        string // of the MCP endpoint
-	host       *host.Host
-	plugin     string // directory
-	config     string // file
+	url        string     // of the MCP endpoint
+	host       *host.Host // nil if a program serves
+	plugin     string     // directory
+	config     string     // file
 	end        context.CancelFunc
 	ended      chan error
 	asked      chan string            // lines of the log that ask for something
@@ -45,8 +45,8 @@ const (
 // hiddenTool is not offered at first. Each change of the list of tools offers it, or withholds it again.
 const hiddenTool = "test_transient"
 
-// start serves the plugin in dir on loopback, without a token.
-func start(ctx context.Context, dir string, log io.Writer) (*server, error) {
+// start serves the plugin in dir on loopback, without a token: by this process, or by a program.
+func start(ctx context.Context, program, dir string, log io.Writer) (*server, error) {
 	work, err := os.MkdirTemp("", "conformance-server-")
 	if err != nil {
 		return nil, err
@@ -57,6 +57,13 @@ func start(ctx context.Context, dir string, log io.Writer) (*server, error) {
 	}
 	if err := s.writeConfig(false); err != nil {
 		return nil, err
+	}
+	if program != "" {
+		if err := s.startProgram(ctx, program, work, log); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(work))
+		}
+		go s.obey(ctx)
+		return s, nil
 	}
 	s.host, err = host.Open(host.Options{ConfigFile: s.config, Project: work, Version: "0.0.0-conformance", Log: hclog.New(&hclog.LoggerOptions{
 		Name: "conformance", Level: hclog.Debug, Output: io.MultiWriter(log, listener(s.asked)),
@@ -89,6 +96,9 @@ func (s *server) close() error {
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
+	if s.host == nil {
+		return errors.Join(err, os.RemoveAll(filepath.Dir(s.config)))
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	return errors.Join(err, s.host.Close(ctx), os.RemoveAll(filepath.Dir(s.config)))
@@ -120,7 +130,10 @@ func (s *server) changeTools(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.offered = !s.offered
-	return errors.Join(s.writeConfig(s.offered), s.host.Reload(ctx))
+	if err := s.writeConfig(s.offered); err != nil || s.host == nil {
+		return err // a program follows its config
+	}
+	return s.host.Reload(ctx)
 }
 
 // reset withholds hiddenTool, so that a scenario does not depend on the one before.
