@@ -50,7 +50,7 @@ type Bounds struct {
 	Ask        []interaction.Kind
 	Limits     manifest.Limits
 	Pristine   bool           // whether isolation = "reused" is forbidden
-	Lines      map[string]int // the line of each key that is present
+	Lines      map[string]int // the line of each key, or that of the table
 	Line       int            // line of the table that sets these bounds
 }
 
@@ -108,9 +108,7 @@ func readBounds(t *tomlfile.Table) Bounds {
 		Line:       t.Line(),
 	}
 	for _, key := range []string{"allow_tools", "deny_tools", "read_only", "fs", "http", "git", "env", "ask", "limits", "isolation"} {
-		if t.Has(key) {
-			b.Lines[key] = t.LineOf(key)
-		}
+		b.Lines[key] = t.LineOf(key)
 	}
 	return b
 }

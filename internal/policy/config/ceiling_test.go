@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,16 +23,25 @@ func TestNarrowDirectories(t *testing.T) {
 	broken := places
 	broken.Home = hostPath("/tmp") // as if the user had set HOME=/tmp, which turns the home directory into a possible project
 	broken.Project = hostPath("/home/me")
+	noProject := places
+	noProject.Project = ""
 	for name, c := range map[string]struct {
 		decide
 		mounts   string
 		problems string
 	}{
-		"no bound":             {decide{caps: wide, config: own, ceiling: all("read_only = false")}, "rw /home/me/work,rw /home/me/ref,r /srv/x," + state, ""},
-		"the project only":     {decide{caps: wide, config: own, ceiling: all("fs = [{ path = '${project}', access = 'rw' }]")}, "rw /home/me/work(/home/me/work)," + state, "warning /etc/bulkhead.toml:5 plugins[0].fs: /home/me/ref is not granted: it is in none of the directories of ceiling.fs (/etc/bulkhead/bulkhead.toml:2)|warning /etc/bulkhead.toml:6 plugins[0].fs: /srv/x is not granted: it is in none of the directories of ceiling.fs (/etc/bulkhead/bulkhead.toml:2)"},
-		"none":                 {decide{caps: fs("${project} rw"), config: conf(""), ceiling: all("fs = []")}, state, "warning /etc/bulkhead.toml:1 plugins[0].fs: /home/me/work is not granted: it is in none of"},
-		"none, without config": {decide{caps: fs("${project} rw"), ceiling: all("fs = []")}, state, "warning /p/plugin.toml:0 fs: /home/me/work is not granted: it is in none of"},
-		"reading only":         {decide{caps: fs("${project} rw"), ceiling: all("fs = [{ path = '/home', access = 'r' }]")}, "r /home/me/work(/home)," + state, "warning /p/plugin.toml:0 fs: /home/me/work is granted read-only: ceiling.fs (/etc/bulkhead/bulkhead.toml:2) allows no more"},
+		"no bound":                       {decide{caps: wide, config: own, ceiling: all("read_only = false")}, "rw /home/me/work,rw /home/me/ref,r /srv/x," + state, ""},
+		"the project only":               {decide{caps: wide, config: own, ceiling: all("fs = [{ path = '${project}', access = 'rw' }]")}, "rw /home/me/work(/home/me/work)," + state, "warning /etc/bulkhead.toml:5 plugins[0].fs: /home/me/ref is not granted: it is in none of the directories of ceiling.fs (/etc/bulkhead/bulkhead.toml:2)|warning /etc/bulkhead.toml:6 plugins[0].fs: /srv/x is not granted: it is in none of the directories of ceiling.fs (/etc/bulkhead/bulkhead.toml:2)"},
+		"none":                           {decide{caps: fs("${project} rw"), config: conf(""), ceiling: all("fs = []")}, state, "warning /etc/bulkhead.toml:1 plugins[0].fs: /home/me/work is not granted: it is in none of"},
+		"none, without config":           {decide{caps: fs("${project} rw"), ceiling: all("fs = []")}, state, "warning /p/plugin.toml:0 fs: /home/me/work is not granted: it is in none of"},
+		"reading only":                   {decide{caps: fs("${project} rw"), ceiling: all("fs = [{ path = '/home', access = 'r' }]")}, "r /home/me/work(/home)," + state, "warning /p/plugin.toml:0 fs: /home/me/work is granted read-only: ceiling.fs (/etc/bulkhead/bulkhead.toml:2) allows no more"},
+		"read_only of what is read-only": {decide{caps: fs("${project} r"), ceiling: all("read_only = true")}, "r /home/me/work," + state, ""},
+		"read_only and reading only": {decide{caps: fs("${project} rw"), ceiling: all("read_only = true\nfs = [{ path = '/home', access = 'rw' }]")}, "r /home/me/work(/home)," + state,
+			"warning /p/plugin.toml:0 fs: /home/me/work is granted read-only: ceiling.read_only"},
+		"an unset variable": {decide{caps: fs("${project} rw"), places: &noProject, config: conf("fs = [{ path = '/srv/x', access = 'r' }]"), ceiling: all("fs = [{ path = '${project}', access = 'rw' }]")}, state,
+			"warning /etc/bulkhead.toml:3 plugins[0].fs: /srv/x is not granted"},
+		"two bounds that contain each other": {decide{caps: fs("${project} rw"), ceiling: all("fs = [{ path = '/home', access = 'rw' }, { path = '/home/me', access = 'rw' }]") +
+			"\n[[plugins]]\nname = 'notes'\nfs = [{ path = '/', access = 'rw' }, { path = '/home/me/work', access = 'rw' }]"}, "rw /home/me/work(/home /home/me/work /home/me)," + state, ""},
 		"read_only":            {decide{caps: fs("${project} rw"), ceiling: all("read_only = true")}, "r /home/me/work," + state, "warning /p/plugin.toml:0 fs: /home/me/work is granted read-only: ceiling.read_only"},
 		"the higher access":    {decide{caps: fs("${project} rw"), ceiling: all("fs = [{ path = '/', access = 'r' }, { path = '${project}', access = 'rw' }]")}, "rw /home/me/work(/home/me/work)," + state, ""},
 		"a prefix of the name": {decide{caps: fs("${project} rw"), ceiling: all("fs = [{ path = '/home/me/wo', access = 'rw' }]")}, state, "warning /p/plugin.toml:0 fs: /home/me/work is not granted"},
@@ -86,6 +96,8 @@ func TestNarrowEverythingElse(t *testing.T) {
 	git := "[[capabilities.git]]\nrepo = '${project}'\naccess = 'rw'\nremotes = ['https://a/r', 'https://b/r', '*']\n"
 	gitConfig := conf("git = [{ repo = '${project}', access = 'rw', remotes = ['https://a/r', 'https://b/r'] }]")
 	anyRemote := conf("git = [{ repo = '${project}', access = 'rw', remotes = ['*'] }]")
+	noProject := places
+	noProject.Project = ""
 	const digest = "sha256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'"
 	for name, c := range map[string]struct {
 		decide
@@ -114,6 +126,16 @@ func TestNarrowEverythingElse(t *testing.T) {
 		"any remote of a directory in it": {decide{caps: git, config: anyRemote, ceiling: all("git = [{ repo = '/home', access = 'rw' }, { repo = '/home/me', access = 'r', remotes = ['*'] }]")}, repositories, "rw /home/me/work(/home/me) *", ""},
 		"remotes of a plugin's own bound": {decide{caps: git, config: gitConfig, ceiling: all("git = [{ repo = '/home', access = 'rw', remotes = ['*'] }, { repo = '/', access = 'rw', remotes = ['*'] }]") + "\n[[plugins]]\nname = 'notes'\ngit = [{ repo = '/home/me/work', access = 'rw', remotes = ['*'] }, { repo = '/home/me', access = 'rw', remotes = ['*'] }]"}, repositories, "rw /home/me/work(/home/me/work /home/me) https://a/r https://b/r", ""},
 		"any remote, allowed":             {decide{caps: git, config: anyRemote, ceiling: all("git = [{ repo = '/home', access = 'rw', remotes = ['*'] }]")}, repositories, "rw /home/me/work(/home) *", ""},
+		"remotes of a directory elsewhere": {decide{caps: git, config: gitConfig, ceiling: all("git = [{ repo = '/home', access = 'rw' }, { repo = '/srv', access = 'rw', remotes = ['https://a/r', '*'] }]")},
+			repositories, "rw /home/me/work(/home)", "warning /etc/bulkhead.toml:3 plugins[0].git: the remote https://a/r of|warning /etc/bulkhead.toml:3 plugins[0].git: the remote https://b/r of"},
+		"remotes of an unset variable": {decide{caps: "[[capabilities.git]]\nrepo = '/'\naccess = 'r'\nremotes = ['https://a/r']\n", places: &noProject, config: conf("git = [{ repo = '/srv', access = 'r', remotes = ['https://a/r'] }]"),
+			ceiling: all("git = [{ repo = '/srv', access = 'rw' }, { repo = '${project}', access = 'rw', remotes = ['https://a/r', '*'] }]")},
+			repositories, "r /srv(/srv)", "warning /etc/bulkhead.toml:3 plugins[0].git: the remote https://a/r of"},
+		"read_only of a repository that is read-only": {decide{caps: git, config: conf("git = [{ repo = '${project}', access = 'r' }]"), ceiling: all("read_only = true")}, repositories, "r /home/me/work", ""},
+		"a credential over plain http loses its origin": {decide{caps: "[capabilities]\n" + network, config: conf("http = [{ origin = 'http://127.0.0.1', private = true, credential = 'k' }]\n[credentials.k]\nenv = 'K'"),
+			ceiling: all("http = ['http://127.0.0.1']")}, origins, "", "warning /etc/bulkhead.toml:3 plugins[0].http: http://127.0.0.1 is granted without private"},
+		"a credential over https keeps its origin": {decide{caps: "[capabilities]\nhttp = ['https://a']", config: conf("http = [{ origin = 'https://a', private = true, credential = 'k' }]\n[credentials.k]\nenv = 'K'"),
+			ceiling: all("http = ['https://a']")}, origins, "https://a", "warning /etc/bulkhead.toml:3 plugins[0].http: https://a is granted without private"},
 		"tools": {decide{tools: "a b W", ceiling: all("deny_tools = ['b']\nread_only = true")},
 			withheld, "b: denied by \"b\" in ceiling.deny_tools (/etc/bulkhead/bulkhead.toml:2)|W: writes, and ceiling.read_only (/etc/bulkhead/bulkhead.toml:3) does not allow that", ""},
 		"allowed tools":                 {decide{tools: "a b W", config: conf("allow_tools = ['*']"), ceiling: all("allow_tools = ['[ab]']")}, withheld, "W: not in ceiling.allow_tools (/etc/bulkhead/bulkhead.toml:2)", ""},
@@ -125,7 +147,13 @@ func TestNarrowEverythingElse(t *testing.T) {
 		"fuel":         {decide{ceiling: all("limits = { fuel = 7 }")}, func(g config.Grant) any { return g.Limits.Fuel }, int64(7), ""},
 		"a fuel above": {decide{config: conf("limits = { fuel = 9 }"), ceiling: all("limits = { fuel = 7 }")}, func(g config.Grant) any { return g.Limits.Fuel }, int64(7), "warning /etc/bulkhead.toml:3 plugins[0].limits.fuel: 9 is reduced to 7"},
 		"isolation":    {decide{config: conf("isolation = 'reused'"), ceiling: all("isolation = 'pristine'")}, func(g config.Grant) any { return g.Reused }, false, "warning /etc/bulkhead.toml:3 plugins[0].isolation: isolation = \"reused\" is not granted: ceiling.isolation"},
-		"hidden files": {decide{config: conf("deny = ['a']"), ceiling: all("deny = ['**/.env']")}, func(g config.Grant) any { return strings.Join(g.Deny, " ") }, "a **/.env", ""},
+		"a limit that the manifest had lowered": {decide{caps: "[limits]\ntime = '8s'", config: conf("limits = { time = '10m' }"), ceiling: all("limits = { time = '5s' }")},
+			func(g config.Grant) any { return fmt.Sprint(g.Limits.Time, " ", len(g.Cuts)) }, "5s 1", ""},
+		"a limit that is lower already": {decide{config: conf("limits = { time = '4s' }"), ceiling: all("limits = { time = '5s' }")},
+			func(g config.Grant) any { return fmt.Sprint(g.Limits.Time, " ", len(g.Cuts)) }, "4s 0", ""},
+		"isolation that is pristine":    {decide{ceiling: all("isolation = 'pristine'")}, func(g config.Grant) any { return fmt.Sprint(g.Reused, " ", len(g.Cuts)) }, "false 0", ""},
+		"files that are hidden already": {decide{config: conf("deny = ['a']"), ceiling: all("deny = ['a']")}, func(g config.Grant) any { return fmt.Sprint(g.Deny, " ", len(g.Cuts)) }, "[a] 0", ""},
+		"hidden files":                  {decide{config: conf("deny = ['a']"), ceiling: all("deny = ['**/.env']")}, func(g config.Grant) any { return strings.Join(g.Deny, " ") }, "a **/.env", ""},
 
 		"a plugin that is not allowed":  {decide{tools: "a", config: conf(""), ceiling: "[[plugins]]\nname = 'other'"}, tools, "", "error /etc/bulkhead.toml:1 plugins[0]: notes is not allowed: /etc/bulkhead/bulkhead.toml:1 allows only these plugins: other"},
 		"no plugin is allowed":          {decide{tools: "a", ceiling: "plugins = []"}, tools, "", "error /p/plugin.toml:0 : notes is not allowed: /etc/bulkhead/bulkhead.toml allows no plugin"},
@@ -212,6 +240,7 @@ func TestParseCeilingRefuses(t *testing.T) {
 		"include = ['a']": "1 include: is not a known key",
 		"[defaults]":      "1 defaults: is not a known key",
 		all("fs = [{ path = '${cwd}', access = 'r' }]"):                                               `2 ceiling.fs[0].path: "${cwd}" has a variable other than ${project} and ${home}`,
+		all("fs = [{ path = '${state}', access = 'r' }]"):                                             `2 ceiling.fs[0].path: "${state}" has a variable other than ${project} and ${home}`,
 		all("fs = [{ path = '${env:X}/a', access = 'r' }]"):                                           "2 ceiling.fs[0].path: ",
 		all("git = [{ repo = '*', access = 'r' }]"):                                                   "2 ceiling.git[0].repo: ",
 		all("http = [{ origin = 'https://a', credential = 'x' }]"):                                    "2 ceiling.http[0].credential: there is no [credentials.x]",
@@ -322,6 +351,57 @@ func checkNarrowed(t *testing.T, c *config.Ceiling, before, after config.Grant) 
 	for _, p := range slices.Concat(before.Deny, c.All.Deny) {
 		if !slices.Contains(after.Deny, p) {
 			t.Errorf("%s is not hidden", p)
+		}
+	}
+}
+
+// A table without a name is reported once: for the name.
+func TestCeilingTablesWithoutNameAreNoDuplicates(t *testing.T) {
+	_, ps := config.ParseCeiling("/c", []byte("[[plugins]]\n[[plugins]]\n"))
+	if len(ps) != 2 || !strings.Contains(ps[0].What+ps[1].What, "is missing") || strings.Contains(ps.Error(), "same plugin") {
+		t.Errorf("got %v", ps)
+	}
+	if _, ps := config.ParseCeiling("/c", []byte("[[plugins]]\nname = 'a'\n[[plugins]]\nname = 'a'\nsha256 = '"+strings.Repeat("0", 64)+"'\n")); ps.Err() != nil {
+		t.Errorf("two digests of a plugin: %v", ps)
+	}
+}
+
+func TestUnresolvedPathsOfCeiling(t *testing.T) {
+	c, ps := config.ParseCeiling("/c", []byte(onHost(all("fs = [{ path = '/link', access = 'r' }, { path = '/real', access = 'r' }, { path = '${project}/x', access = 'r' }, { path = '/absent', access = 'r' }]")+
+		"\n[[plugins]]\nname = 'a'\ngit = [{ repo = '/link', access = 'r' }, { repo = '/repo', access = 'r' }]\n")))
+	if ps.Err() != nil {
+		t.Fatal(ps)
+	}
+	got := c.Unresolved(func(path string) (string, error) {
+		switch path {
+		case "/absent":
+			return "/elsewhere", errors.New("there is no such directory")
+		case "/real":
+			return path, nil
+		}
+		return "/target" + path, nil
+	})
+	if !isWindows && !slices.Equal(got, []string{"/link", "/repo"}) {
+		t.Errorf("got %q, want the absolute paths that lead elsewhere", got)
+	}
+}
+
+func TestCeilingRequiresAudit(t *testing.T) {
+	requires := &config.Ceiling{Audited: true}
+	for name, c := range map[string]struct {
+		ceiling *config.Ceiling
+		audit   *config.Audit
+		file    string
+		want    string
+	}{
+		"no ceiling":                    {nil, nil, "", ""},
+		"a ceiling that requires none":  {&config.Ceiling{}, nil, "", ""},
+		"a config with an audit log":    {requires, &config.Audit{}, "/b", ""},
+		"a config without an audit log": {requires, nil, "/b", "/b has no [audit], and an audit log is required"},
+		"no config":                     {requires, nil, "", "there is no config, and an audit log is required"},
+	} {
+		if got := c.ceiling.AuditProblem(c.audit, c.file); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -107,10 +107,10 @@ func (c *decision) tools() {
 func (c *decision) checkOffered(t manifest.Tool) {
 	offered := c.p.Prefix + t.Name
 	switch {
-	case c.p.Prefix != "" && !manifest.IsToolName(offered):
+	case !manifest.IsToolName(offered): // the name in the manifest is a tool name, so the prefix is the cause
 		c.fault("prefix", fmt.Sprintf("makes %s an invalid tool name", tomlfile.Quote(t.Name)), prefixRemedy)
 	case manifest.IsPortableName(offered):
-	case c.p.Prefix != "" && manifest.IsPortableName(t.Name):
+	case manifest.IsPortableName(t.Name):
 		c.warn("prefix", fmt.Sprintf("makes %s a tool name that some clients refuse", tomlfile.Quote(offered)), manifest.PortableNames)
 	default:
 		c.warnDropped(t.Line, "tools.name", fmt.Sprintf("%s is a tool name that some clients refuse", tomlfile.Quote(offered)), manifest.PortableNames)

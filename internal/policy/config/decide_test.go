@@ -165,6 +165,10 @@ func TestDecideDirectories(t *testing.T) {
 	noProject.Project = ""
 	noHome := places
 	noHome.Home = ""
+	noState := places
+	noState.State, noState.NoState = "", "chmod it"
+	nowhere := places
+	nowhere.State = ""
 	for name, c := range map[string]struct {
 		decide
 		mounts   string
@@ -211,6 +215,16 @@ func TestDecideDirectories(t *testing.T) {
 			config: conf(`fs = [{ path = "${project}", access = "r" }]`)}, state, "its config grants ${project}: pass --project", ""},
 		"without a project a config with directories of its own offers the plugin": {decide{caps: fs("${project} r"), places: &noProject,
 			config: conf(`fs = [{ path = "/data", access = "r" }]`)}, "r /data," + state, "", ""},
+		"without state a plugin that needs it is left out":           {decide{caps: fs("${state} rw"), places: &noState}, "", "it needs ${state}: chmod it", ""},
+		"without state a plugin for which it is optional is offered": {decide{caps: fs("${state} rw optional"), places: &noState}, "", "", ""},
+		"without state a config's ${state} leaves the plugin out": {decide{caps: fs("/x r"), places: &noState, config: conf(`fs = [{ path = "${state}", access = "r" }]`)}, "",
+			"its config grants ${state}: chmod it", ""},
+		"without a location for state a config's ${state} is refused": {decide{caps: fs("/x r"), places: &nowhere, config: conf(`fs = [{ path = "${state}", access = "r" }]`)}, "", "",
+			`error /etc/bulkhead.toml:3 plugins[0].fs[0].path: "${state}" has an unset variable`},
+		"the first reason to leave a plugin out is kept":                  {decide{caps: fs("${project}/a r", "${project}/b r"), places: &noProject}, state, "it needs ${project}/a: pass --project", ""},
+		"the access of a config's directory is at most what is requested": {decide{caps: fs("/x rw"), config: conf(`fs = [{ path = "/x", access = "r" }]`)}, "r /x," + state, "", ""},
+		"a config's directory beside one that is refused": {decide{caps: fs("/x r"), config: conf(`fs = [{ path = "/x", access = "rw" }, { path = "/y", access = "r" }]`)}, "r /y," + state, "",
+			`error /etc/bulkhead.toml:3 plugins[0].fs[0].access: notes asks for no more than access = "r"`},
 		"without a home directory its subdirectories are dropped": {decide{caps: fs("${home}/x r"), places: &noHome, config: conf("")}, state, "",
 			"warning /p/plugin.toml:9 capabilities.fs[0].path: asks for ${home}/x, whose variable is unset"},
 		"without a home directory a config that names it is refused": {decide{caps: fs("${home}/x r"), places: &noHome,
@@ -241,6 +255,8 @@ func project(access string) string {
 func TestDecideRepositories(t *testing.T) {
 	noProject := places
 	noProject.Project = ""
+	noHome := places
+	noHome.Home = ""
 	for name, c := range map[string]struct {
 		decide
 		repos, leftOut, problems string
@@ -254,6 +270,13 @@ func TestDecideRepositories(t *testing.T) {
 			"r /home/me/work", "", ""},
 		"writing that is not requested is refused": {decide{caps: project("r"), config: conf("git = [{ repo = '${project}', access = 'rw' }]")}, "", "",
 			`error /etc/bulkhead.toml:3 plugins[0].git[0].access: notes asks for no more than access = "r"`},
+		"an empty list for a plugin that requests none is valid": {decide{config: conf("git = []")}, "", "", ""},
+		"without a home directory a config's repository there is refused": {decide{caps: "[capabilities]\ngit = [{ repo = '*', access = 'r' }]", places: &noHome, config: conf("git = [{ repo = '${home}/r', access = 'r' }]")}, "", "",
+			`error /etc/bulkhead.toml:3 plugins[0].git[0].repo: "${home}/r" has an unset variable`},
+		"without a home directory a request for a repository there is dropped": {decide{caps: "[capabilities]\ngit = [{ repo = '${home}/r', access = 'r' }]", places: &noHome, config: conf("")}, "", "",
+			"warning /p/plugin.toml:10 capabilities.git[0].repo: asks for the repository ${home}/r, whose variable is unset"},
+		"the state directory does not grant a repository": {decide{caps: "[capabilities]\ngit = [{ repo = '/home/me/.state/notes/r', access = 'r' }]", config: conf("fs = []")}, "", "",
+			"warning /p/plugin.toml:10 capabilities.git[0].repo: asks for the repository /home/me/.state/notes/r, which lies in none of the granted directories"},
 		"an empty list grants no repository": {decide{caps: project("r"), config: conf("git = []")}, "", "", ""},
 		"a repository that is not requested is refused": {decide{caps: project("r"), config: conf("git = [{ repo = '/srv/r', access = 'r' }]")}, "", "",
 			"error /etc/bulkhead.toml:3 plugins[0].git[0].repo: notes does not ask for the repository /srv/r; it asks for ${project}"},

@@ -157,3 +157,42 @@ func TestRemedyOfPluginInDevelopment(t *testing.T) {
 		}
 	}
 }
+
+func TestIsLocal(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "a.localhost": true, "127.0.0.1": true, "127.8.8.8": true, "::1": true, "10.0.0.1": true, "172.16.0.1": true, "192.168.1.1": true,
+		"fc00::1": true, "169.254.169.254": true, "fe80::1": true, "0.0.0.0": true, "::": true,
+		"8.8.8.8": false, "172.32.0.1": false, "2001:db8::1": false, "example.com": false, "mylocalhost": false, "localhost.example.com": false,
+	} {
+		if got := config.IsLocal(host); got != want {
+			t.Errorf("IsLocal(%s) = %t, want %t", host, got, want)
+		}
+	}
+}
+
+// A key in a config replaces everything that the manifest requests, so a remedy that names only what is missing would withdraw the rest.
+func TestRemediesRepeatOtherGrants(t *testing.T) {
+	const head = "manifest = 1\n[plugin]\nname = 'notes'\nversion = '1.0.0'\ndescription = 'x'\n[module]\nfile = 'm.wasm'\n"
+	for name, c := range map[string]struct{ manifest, want string }{
+		"directories": {fs("${project}/a r", "${home} r", "/srv rw", "${state} rw", "/opt r optional", "/home rw"),
+			`write fs = [{ path = "${project}/a", access = "r" }, { path = "${home}", access = "r" }, { path = "/srv", access = "rw" }] for the plugin in bulkhead.toml`},
+		"repositories": {"[[capabilities.git]]\nrepo = '*'\naccess = 'rw'\nremotes = ['*']\n[[capabilities.git]]\nrepo = '${project}'\naccess = 'r'\n[[capabilities.git]]\nrepo = '/r'\naccess = 'r'\n",
+			`write git = [{ repo = "/path/to/it", access = "rw", remotes = ["https://…"] }, { repo = "${project}", access = "r" }, { repo = "/r", access = "r" }] for the plugin in bulkhead.toml`},
+		"a repository without remotes": {"[[capabilities.git]]\nrepo = '/r'\naccess = 'rw'\n[[capabilities.git]]\nrepo = '*'\naccess = 'r'\n[[capabilities.git]]\nrepo = '/s'\naccess = 'rw'\n",
+			`write git = [{ repo = "/r", access = "rw" }, { repo = "/s", access = "r" }] for the plugin in bulkhead.toml`},
+		"origins": {"[capabilities]\nhttp = ['https://a', '*', 'http://localhost']\n",
+			`write http = ["https://a", { origin = "http://localhost", private = true }] for the plugin in bulkhead.toml`},
+		"any origin": {"[capabilities]\nhttp = ['https://a', '*']\n", `write http = ["https://a", "https://…"] for the plugin in bulkhead.toml`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, ps := manifest.Parse(hostPath("/p/plugin.toml"), []byte(onHost(head+c.manifest)))
+			if ps.Err() != nil {
+				t.Fatal(ps)
+			}
+			_, ps = config.Decide(m, config.Plugin{Path: "p", Line: 1, File: "/b"}, config.Defaults{}, places, config.Flags{})
+			if len(ps) == 0 || plain(ps[0].Remedy) != c.want {
+				t.Errorf("got %v, want the remedy %s", ps, c.want)
+			}
+		})
+	}
+}

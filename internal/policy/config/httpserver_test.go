@@ -47,24 +47,30 @@ max_connections = 100
 
 func TestHTTPServerRefuses(t *testing.T) {
 	for keys, want := range map[string]string{
-		"token = 'secret'":                       "http.token: is not a known key",
-		"listen = '127.0.0.1:1'":                 "http.listen: is not a known key",
-		"token_file = 'token'":                   "http.token_file: is not absolute",
-		"token_file = ''":                        "http.token_file: is empty",
-		"token_env = 'a secret'":                 "http.token_env: is not a variable name",
-		"token_env = 'A'\ntoken_file = '/a'":     "http.token_env: conflicts with token_file",
-		"tls_cert = '/a'":                        "http.tls_key: is missing",
-		"tls_key = '/a'":                         "http.tls_cert: is missing",
-		"insecure_http = 1":                      "http.insecure_http: ",
-		"hosts = ['a:1']":                        "http.hosts[0]: \"a:1\" is not valid",
-		"hosts = ['*']":                          "http.hosts[0]: \"*\" is not valid",
-		"hosts = ['a', 'a']":                     "http.hosts[1]: is a duplicate",
-		"origins = ['example.com']":              "http.origins[0]: ",
-		"origins = ['https://example.com/']":     "http.origins[0]: ",
-		"origins = ['https://user@example.com']": "http.origins[0]: ",
-		"origins = ['*']":                        "http.origins[0]: ",
-		"max_connections = 0":                    "http.max_connections: is 0, which is out of range",
-		"session_idle = 'soon'":                  "http.session_idle: ",
+		"token = 'secret'":                                      "http.token: is not a known key",
+		"listen = '127.0.0.1:1'":                                "http.listen: is not a known key",
+		"token_file = 'token'":                                  "http.token_file: is not absolute",
+		"token_file = ''":                                       "http.token_file: is empty",
+		"token_env = 'a secret'":                                "http.token_env: is not a variable name",
+		"token_env = 'A'\ntoken_file = '/a'":                    "http.token_env: conflicts with token_file",
+		"tls_cert = '/a'":                                       "http.tls_key: is missing",
+		"tls_key = '/a'":                                        "http.tls_cert: is missing",
+		"insecure_http = 1":                                     "http.insecure_http: ",
+		"hosts = ['a:1']":                                       "http.hosts[0]: \"a:1\" is not valid",
+		"hosts = ['*']":                                         "http.hosts[0]: \"*\" is not valid",
+		"hosts = ['a', 'a']":                                    "http.hosts[1]: is a duplicate",
+		"origins = ['example.com']":                             "http.origins[0]: ",
+		"origins = ['https://example.com/']":                    "http.origins[0]: ",
+		"origins = ['https://user@example.com']":                "http.origins[0]: ",
+		"origins = ['https://*.example.com']":                   "http.origins[0]: ",
+		"origins = ['https://']":                                "http.origins[0]: ",
+		"origins = ['ftp://example.com']":                       "http.origins[0]: ",
+		"origins = ['HTTPS://example.com']":                     "http.origins[0]: ",
+		"origins = ['https://example.com?a']":                   "http.origins[0]: ",
+		"hosts = ['']":                                          "http.hosts[0]: \"\" is not valid",
+		"origins = ['*']":                                       "http.origins[0]: ",
+		"max_connections = 0":                                   "http.max_connections: is 0, which is out of range",
+		"session_idle = 'soon'":                                 "http.session_idle: ",
 		"insecure_http = true\ntls_cert = '/a'\ntls_key = '/b'": "http.insecure_http: conflicts with tls_cert",
 	} {
 		_, ps := config.Parse("bulkhead.toml", []byte("[http]\n"+keys+"\n"+aPlugin))
@@ -95,5 +101,15 @@ func TestCeilingBoundsHTTP(t *testing.T) {
 	}
 	if why := (*config.Ceiling)(nil).HTTPProblem(false, false, false); why != "" {
 		t.Error(why)
+	}
+}
+
+func TestHTTPServerIsComparedByValue(t *testing.T) {
+	none, other := (*config.HTTPServer)(nil), &config.HTTPServer{}
+	if !none.Equal(nil) || none.Equal(other) || other.Equal(none) || !other.Equal(&config.HTTPServer{Source: "x", Line: 3}) {
+		t.Error("an absent [http] equals only an absent one")
+	}
+	if files := none.Files(); files != nil {
+		t.Errorf("an absent [http] has the files %q", files)
 	}
 }

@@ -18,6 +18,9 @@ func (t tree) read(path string) ([]byte, error) {
 	if text, ok := t[plain(path)]; ok {
 		return []byte(onHost(text)), nil
 	}
+	if strings.HasSuffix(path, "denied") {
+		return nil, os.ErrPermission
+	}
 	return nil, os.ErrNotExist
 }
 
@@ -100,25 +103,27 @@ func TestIncludeProblemsNameTheirFile(t *testing.T) {
 		files tree
 		want  []string
 	}{
-		"an absent file":          {tree{"/c/main.toml": "include = [\n'a.toml']\n" + plugin}, []string{"/c/main.toml:2 include[0]: there is no file /c/a.toml"}},
-		"an absent file, deeper":  {tree{"/c/main.toml": "include = ['d/a']\n" + plugin, "/c/d/a": "\ninclude = ['b']"}, []string{"/c/d/a:2 include[0]: there is no file /c/d/b"}},
-		"a pattern":               {tree{"/c/main.toml": "include = ['*.toml']\n" + plugin, "/c/a.toml": ""}, []string{"/c/main.toml:1 include[0]: there is no file /c/*.toml"}},
-		"itself":                  {tree{"/c/main.toml": "include = ['./main.toml']\n" + plugin}, []string{"/c/main.toml:1 include[0]: /c/main.toml includes itself"}},
-		"a cycle":                 {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "include = ['x/../main.toml']"}, []string{"/c/a:1 include[0]: /c/main.toml includes itself"}},
-		"a cycle of included":     {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "include = ['b']", "/c/b": "include = ['a']"}, []string{"/c/b:1 include[0]: /c/a includes itself"}},
-		"a file twice":            {tree{"/c/main.toml": "include = ['a', 'b']\n" + plugin, "/c/a": "include = ['b']", "/c/b": ""}, []string{"/c/main.toml:1 include[1]: /c/b is already included in /c/a:1"}},
-		"four deep":               {deep(4), nil},
-		"five deep":               {deep(5), []string{"/c/4.toml:1 include[0]: /c/5.toml is included more than 4 deep"}},
-		"too many":                {many, []string{"/c/main.toml:65 include[64]: more than 64 files are included"}},
-		"too large":               {large, []string{"/c/main.toml:1 include[4]: the included files have more than 4 MiB in total"}},
-		"a variable":              {tree{"/c/main.toml": "include = ['${env:HOME}/a']\n" + plugin}, []string{`/c/main.toml:1 include[0]: "${env:HOME}/a" has a variable, which is not expanded here`}},
-		"an empty path":           {tree{"/c/main.toml": "include = ['', { path = '' }]\n" + plugin}, []string{`/c/main.toml:1 include[0]: "" is empty`, `/c/main.toml:1 include[1].path: is empty`}},
-		"a wrong type":            {tree{"/c/main.toml": "include = 'a'\n" + plugin}, []string{"/c/main.toml:1 include: is a string, not an array of strings and tables"}},
-		"a wrong item":            {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "include = [1]"}, []string{"/c/a:1 include[0]: is an integer: write a quoted string or a table"}},
-		"an unknown key":          {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "\n[serve]\n"}, []string{"/c/a:2 serve: is not a known key"}},
-		"an unknown key of a pin": {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "include = [{ path = 'b', sha = '' }]", "/c/b": ""}, []string{"/c/a:1 include[0].sha: is not a known key"}},
-		"a syntax error":          {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "\n="}, []string{"/c/a:2 : is not TOML"}},
-		"a wrong value":           {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "[server]\ndrain = 1"}, []string{"/c/a:2 server.drain: "}},
+		"an absent file":             {tree{"/c/main.toml": "include = [\n'a.toml']\n" + plugin}, []string{"/c/main.toml:2 include[0]: there is no file /c/a.toml"}},
+		"an absent file, deeper":     {tree{"/c/main.toml": "include = ['d/a']\n" + plugin, "/c/d/a": "\ninclude = ['b']"}, []string{"/c/d/a:2 include[0]: there is no file /c/d/b"}},
+		"a pattern":                  {tree{"/c/main.toml": "include = ['*.toml']\n" + plugin, "/c/a.toml": ""}, []string{"/c/main.toml:1 include[0]: there is no file /c/*.toml"}},
+		"itself":                     {tree{"/c/main.toml": "include = ['./main.toml']\n" + plugin}, []string{"/c/main.toml:1 include[0]: /c/main.toml includes itself"}},
+		"a cycle":                    {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "include = ['x/../main.toml']"}, []string{"/c/a:1 include[0]: /c/main.toml includes itself"}},
+		"a cycle of included":        {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "include = ['b']", "/c/b": "include = ['a']"}, []string{"/c/b:1 include[0]: /c/a includes itself"}},
+		"a file twice":               {tree{"/c/main.toml": "include = ['a', 'b']\n" + plugin, "/c/a": "include = ['b']", "/c/b": ""}, []string{"/c/main.toml:1 include[1]: /c/b is already included in /c/a:1"}},
+		"a file that cannot be read": {tree{"/c/main.toml": "include = ['denied']\n" + plugin}, []string{"/c/main.toml:1 include[0]: /c/denied: permission denied"}},
+		"a NUL byte":                 {tree{"/c/main.toml": "include = [\"a\\u0000\"]\n" + plugin}, []string{`/c/main.toml:1 include[0]: "a\x00" contains a NUL byte`}},
+		"four deep":                  {deep(4), nil},
+		"five deep":                  {deep(5), []string{"/c/4.toml:1 include[0]: /c/5.toml is included more than 4 deep"}},
+		"too many":                   {many, []string{"/c/main.toml:65 include[64]: more than 64 files are included"}},
+		"too large":                  {large, []string{"/c/main.toml:1 include[4]: the included files have more than 4 MiB in total"}},
+		"a variable":                 {tree{"/c/main.toml": "include = ['${env:HOME}/a']\n" + plugin}, []string{`/c/main.toml:1 include[0]: "${env:HOME}/a" has a variable, which is not expanded here`}},
+		"an empty path":              {tree{"/c/main.toml": "include = ['', { path = '' }]\n" + plugin}, []string{`/c/main.toml:1 include[0]: "" is empty`, `/c/main.toml:1 include[1].path: is empty`}},
+		"a wrong type":               {tree{"/c/main.toml": "include = 'a'\n" + plugin}, []string{"/c/main.toml:1 include: is a string, not an array of strings and tables"}},
+		"a wrong item":               {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "include = [1]"}, []string{"/c/a:1 include[0]: is an integer: write a quoted string or a table"}},
+		"an unknown key":             {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "\n[serve]\n"}, []string{"/c/a:2 serve: is not a known key"}},
+		"an unknown key of a pin":    {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "include = [{ path = 'b', sha = '' }]", "/c/b": ""}, []string{"/c/a:1 include[0].sha: is not a known key"}},
+		"a syntax error":             {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "\n="}, []string{"/c/a:2 : is not TOML"}},
+		"a wrong value":              {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "[server]\ndrain = 1"}, []string{"/c/a:2 server.drain: "}},
 		"a wrong value in a plugin": {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "[[plugins]]\npath = 'q'\ndeny = [\n'../x']"},
 			[]string{`/c/a:4 plugins[0].deny[0]: "../x" has the path element`}},
 		"a conflict": {tree{"/c/main.toml": "include = ['a', 'b']\n" + plugin, "/c/a": "[server]\nname = 'x'", "/c/b": "\n[server]\nname = 'x'"},

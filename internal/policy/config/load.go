@@ -162,14 +162,13 @@ func readPath(t *tomlfile.Table) string {
 	return t.String("path")
 }
 
-// linesOf returns the lines of the keys of table t, of the items of its arrays and of the variables in env.
+// linesOf returns the lines of the keys of table t, of the items of its arrays and of the variables in env. An absent key has the line of
+// the table.
 func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
 	lines := map[string]int{}
 	for _, key := range []string{"path", "name", "sha256", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
 		"allow_resources", "deny_resources", "read_only", "allow_write", "always_offer", "fs", "deny", "http", "git", "env", "ask", "limits", "isolation"} {
-		if t.Has(key) {
-			lines[key] = t.LineOf(key)
-		}
+		lines[key] = t.LineOf(key)
 	}
 	for key, n := range map[string]int{"allow_tools": len(p.AllowTools), "deny_tools": len(p.DenyTools),
 		"allow_prompts": len(p.Prompts.Allow), "deny_prompts": len(p.Prompts.Deny), "deny": len(p.Deny), "http": len(p.HTTP), "ask": len(p.Ask)} {

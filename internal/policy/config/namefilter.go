@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
@@ -140,18 +139,15 @@ func globElement(glob string) (one, rest string) {
 	return glob[:size], glob[size:]
 }
 
-// classLength returns the length of the class that a valid glob begins with. A ] right after the opening
-// bracket does not end the class.
+// classLength returns the length of the class that a valid glob begins with. A valid class has no ] that is neither escaped nor its end.
 func classLength(glob string) int {
-	i := 1 + len(glob[1:]) - len(strings.TrimPrefix(glob[1:], "^"))
-	for first := true; i < len(glob); i++ {
-		if glob[i] == ']' && !first {
+	for i := 1; i < len(glob); i++ {
+		switch glob[i] {
+		case ']':
 			return i + 1
-		}
-		if glob[i] == '\\' {
+		case '\\':
 			i++
 		}
-		first = false
 	}
 	return len(glob)
 }
