@@ -132,3 +132,36 @@ func TestNamedConfigThatOthersCanWriteCausesWarning(t *testing.T) {
 		}
 	}
 }
+
+// The state directory has the trust records, and the cache has native code.
+func TestOwnDirectoriesThatOthersCanWriteAreNotUsed(t *testing.T) {
+	w := hosttest.New(t, hosttest.Files{"state/bulkhead": "/", "cache/bulkhead": "/"})
+	s := w.Options().System
+	for name, find := range map[string]func(discovery.System) (string, error){"state": discovery.StateDir, "cache": discovery.CacheDir} {
+		dir := filepath.Join(w.Dir, name, "bulkhead")
+		if got, err := find(s); got != dir || err != nil {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := find(s); err == nil {
+			t.Errorf("%s: a directory that others can write is used", name)
+		}
+		lost := s
+		lost.Dir = filepath.Join(w.Dir, "none")
+		if _, err := find(lost); err == nil || !strings.Contains(err.Error(), "working directory") {
+			t.Errorf("%s: without a working directory: %v", name, err)
+		}
+	}
+	places, err := discovery.FindPlaces(w.Options())
+	if err != nil || places.State != "" || !strings.Contains(places.NoState, "can be written by others") {
+		t.Errorf("got the state directory %q (%s), %v; want none", places.State, places.NoState, err)
+	}
+	w.Env["HOME"], w.Env["XDG_STATE_HOME"], w.Env["XDG_CACHE_HOME"] = "relative", "", ""
+	for name, find := range map[string]func(discovery.System) (string, error){"state": discovery.StateDir, "cache": discovery.CacheDir} {
+		if got, err := find(s); got != "" || err != nil {
+			t.Errorf("%s: without a location: got %q, %v", name, got, err)
+		}
+	}
+}

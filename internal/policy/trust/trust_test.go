@@ -14,8 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 )
+
+func TestMain(m *testing.M) {
+	testenv.UseMemoryUnlessAll()
+	os.Exit(m.Run())
+}
 
 func newStore(t *testing.T) Store {
 	t.Helper()
@@ -61,6 +67,9 @@ func TestTrustedUntilRemoved(t *testing.T) {
 	}
 	if r, err := s.Lookup("/p"); r != nil || err != nil {
 		t.Errorf("after Remove: got the record %+v, %v", r, err)
+	}
+	if list, err := s.List(); len(list) > 0 || err != nil {
+		t.Errorf("after Remove: got the records %+v, %v", list, err)
 	}
 }
 
@@ -221,10 +230,13 @@ func countErrors(err error) int {
 	return len(joined.Unwrap())
 }
 
-func TestFailedRemovalIsReported(t *testing.T) {
+func TestFailedWriteAndRemovalAreReported(t *testing.T) {
 	s := newStore(t)
 	if err := os.MkdirAll(filepath.Join(s.File("/p"), "entry"), 0o700); err != nil {
 		t.Fatal(err)
+	}
+	if err := s.Add("/p", one); err == nil {
+		t.Error("a record was added where a directory is")
 	}
 	if removed, err := s.Remove("/p"); removed || err == nil {
 		t.Errorf("the removal of what is no file returns %t, %v", removed, err)
