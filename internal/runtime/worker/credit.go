@@ -98,8 +98,9 @@ func (c *conn) maxGrowths() int {
 	return maxParts + int(limit/budget.MinChunk)
 }
 
-// takeGrowth answers a call's request for credit, which waits no longer than patience, in a new goroutine. The time that the call waits does not count towards its time limit.
-// The caller holds c.mu.
+// takeGrowth answers a call's request for credit in a new goroutine. The request waits no longer than patience, and all requests of the
+// call together no longer than p.patience: the time that they wait does not count towards the call's time limit, and holds newer calls of
+// all plugins back. The caller holds c.mu.
 func (c *conn) takeGrowth(p *pending, params []byte, patience time.Duration) error {
 	if p.growths++; p.growths > c.maxGrowths() {
 		return wire.Violation("too many requests of call %d for credit", p.number)
@@ -107,7 +108,10 @@ func (c *conn) takeGrowth(p *pending, params []byte, patience time.Duration) err
 	p.busy = true
 	began := time.Now()
 	left := p.late.Sub(began)
-	p.late = began.Add(left + patience)
+	patience = min(patience, max(0, p.patience-p.waited))
+	if p.ctx.Err() == nil { // else the call must end within its grace
+		p.late = p.late.Add(patience)
+	}
 	request := budget.Call{Age: p.age, Wrote: p.wrote, Patience: patience}
 	ctx, cancel := context.WithCancel(p.ctx)
 	p.cancel = cancel
@@ -146,6 +150,21 @@ func (p *pending) continueAfter(began time.Time, left time.Duration, refused boo
 	if p.ctx.Err() == nil { // else the call must end within its grace
 		p.late = now.Add(left)
 		p.conn.watch(p)
+	}
+}
+
+// growStarting returns a function that answers the requests for credit of a worker that starts. They stop the watchdog, which fires at
+// late otherwise. All of them together wait no longer than the patience of the request.
+func (c *conn) growStarting(ctx context.Context, request budget.Call, watchdog *time.Timer, late time.Time) func(params []byte) (wire.Reply, error) {
+	return func(params []byte) (wire.Reply, error) {
+		watchdog.Stop()
+		began := time.Now()
+		defer func() {
+			waited := time.Since(began)
+			request.Patience, late = max(0, request.Patience-waited), late.Add(waited)
+			watchdog.Reset(time.Until(late))
+		}()
+		return c.grow(ctx, request, params)
 	}
 }
 

@@ -4,6 +4,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -136,6 +137,100 @@ func TestWaitForMemoryDoesNotMakeCallLate(t *testing.T) {
 		}
 		if want := 33 * time.Second; p.end.Sub(began) != want || p.waited != 30*time.Second {
 			t.Errorf("operations may last until %v, and the call waited for %v", p.end.Sub(began), p.waited)
+		}
+	})
+}
+
+// withoutMemory returns a connection whose worker can get no memory, the worker's end of it, and the time after which the worker was killed.
+func withoutMemory(t *testing.T) (c *conn, worker *wire.Writer, killed func() time.Duration) {
+	t.Helper()
+	toHost, fromWorker := io.Pipe()
+	c = newConn(struct {
+		io.Reader
+		io.Writer
+	}{toHost, io.Discard}, wire.Limits{Output: 1 << 10, OperationBytes: 1 << 10}, hclog.NewNullLogger())
+	memory := budget.New(100 << 20)
+	for range 2 {
+		var err error
+		if c.account, err = memory.Open(t.Context(), budget.Call{Patience: time.Hour}, 50<<20, 1<<40); err != nil {
+			t.Fatal(err)
+		}
+		c.account.Serve(busyWorker{})
+	}
+	began := time.Now()
+	var after time.Duration
+	c.kill = func(string) {
+		if after == 0 {
+			after = time.Since(began)
+		}
+		_ = fromWorker.Close()
+	}
+	return c, wire.NewWriter(fromWorker), func() time.Duration {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return after
+	}
+}
+
+// busyWorker is a worker with two calls, one of which computes.
+type busyWorker struct{}
+
+func (busyWorker) Active() int       { return 2 }
+func (busyWorker) Evict(string) bool { return false }
+func (busyWorker) Tell(bool)         {}
+
+var needsMemory = wire.Operation{Op: wire.OpMemory, Params: []byte("1000000")}.Encode()
+
+// A worker that asks again after each refusal does not prolong its call, while newer calls of all plugins are held back.
+func TestWaitsForMemoryAreBoundedTogether(t *testing.T) {
+	for _, canceled := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c, worker, killed := withoutMemory(t)
+			began := time.Now()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			p := &pending{ctx: ctx, patience: time.Minute, late: began.Add(5 * time.Second), end: began.Add(3 * time.Second)}
+			go func() { _, _ = c.call(p, &call.Request{}) }()
+			synctest.Wait()
+			if canceled {
+				cancel()
+			}
+			go func() {
+				for worker.Write(wire.TypeOperation, 1, needsMemory...) == nil {
+					for waits := true; waits; { // for the reply
+						time.Sleep(time.Millisecond)
+						c.mu.Lock()
+						waits = p.busy
+						c.mu.Unlock()
+					}
+				}
+			}()
+			time.Sleep(time.Hour)
+			want := 65 * time.Second // with the wait
+			if canceled {
+				want = grace
+			}
+			if got := killed(); got != want {
+				t.Errorf("canceled: %t: the worker was killed after %v, want %v", canceled, got, want)
+			}
+		})
+	}
+}
+
+// A worker that asks for memory while it starts is not given more time to start than the time that it waits.
+func TestRequestsForMemoryDoNotProlongStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, killed := withoutMemory(t)
+		watchdog := time.AfterFunc(startTime, func() { c.kill("late") })
+		grow := c.growStarting(t.Context(), budget.Call{Patience: 10 * time.Second}, watchdog, time.Now().Add(startTime))
+		for range 20 {
+			if _, err := grow([]byte("1000000")); !errors.Is(err, budget.ErrBusy) {
+				t.Fatal(err)
+			}
+			time.Sleep(startTime / 10)
+		}
+		if got, want := killed(), startTime+10*time.Second; got != want {
+			t.Errorf("the worker was killed after %v, want %v", got, want)
 		}
 	})
 }

@@ -76,13 +76,8 @@ func (s *Supervisor) start(ctx context.Context, l *Launch, age uint64) (*process
 	isActive := func() bool { return p.isActive() || p.idleSince.Load() == 0 } // or is loading its module
 	go confine.Watch(p.command.Process.Pid, bounds, isActive, p.gone, p.kill)
 	stop := context.AfterFunc(ctx, func() { p.kill("no call waits for it any more") })
-	late := func() { p.kill(fmt.Sprintf("it was not ready after %v", startTime)) }
-	watchdog := time.AfterFunc(startTime, late)
-	err = p.handshake(l.Setup, func(params []byte) (wire.Reply, error) {
-		watchdog.Stop() // it may have to wait for memory
-		defer watchdog.Reset(startTime)
-		return p.conn.grow(ctx, request, params)
-	})
+	watchdog := time.AfterFunc(startTime, func() { p.kill(fmt.Sprintf("it was not ready after %v", startTime)) })
+	err = p.handshake(l.Setup, p.conn.growStarting(ctx, request, watchdog, time.Now().Add(startTime)))
 	watchdog.Stop()
 	if !stop() && err == nil {
 		err = ctx.Err()

@@ -33,7 +33,8 @@ type Config struct {
 	Plugin  string
 	Command []string // command that starts this executable, which must then call child.Main
 	Limits  wire.Limits
-	// Queue is the maximum time that a call waits for memory of the Pool, each time that it needs more.
+	// Queue is the maximum time that a call waits for memory of the Pool: until it begins, for the start of its worker, and, in total,
+	// while it runs.
 	Queue time.Duration
 	// Idle is the time after which a worker without calls ends; 0 means five minutes.
 	Idle time.Duration

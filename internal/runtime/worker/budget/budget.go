@@ -161,12 +161,13 @@ func (a *Account) Serve(w Worker) {
 func (a *Account) Grow(ctx context.Context, c Call, bytes int64) (int64, error) {
 	b := a.budget
 	b.mu.Lock()
-	bytes = (max(bytes, 0) + MinChunk - 1) / MinChunk * MinChunk
-	if bytes > a.limit-a.credit || a.closed {
+	room := a.limit - a.credit
+	if bytes > room || roundUp(bytes, MinChunk) > room || a.closed { // the first comparison bounds what is rounded up
 		b.mu.Unlock()
 		return 0, ErrLimit
 	}
-	if more := min((bytes+Chunk-1)/Chunk*Chunk, a.limit-a.credit); len(b.waiters) == 0 && b.credit+more <= b.total {
+	bytes = roundUp(bytes, MinChunk)
+	if more := min(roundUp(bytes, Chunk), room); len(b.waiters) == 0 && b.credit+more <= b.total {
 		bytes = more
 	}
 	if err := b.await(ctx, &waiter{call: c, account: a, bytes: bytes}); err != nil {
@@ -174,6 +175,9 @@ func (a *Account) Grow(ctx context.Context, c Call, bytes int64) (int64, error) 
 	}
 	return bytes, nil
 }
+
+// roundUp returns the least multiple of unit that is at least bytes, and not negative.
+func roundUp(bytes, unit int64) int64 { return (max(bytes, 0) + unit - 1) / unit * unit }
 
 // Return takes back credit that the worker does not need. 0 answers Worker.Tell.
 func (a *Account) Return(bytes int64) error {

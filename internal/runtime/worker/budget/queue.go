@@ -79,8 +79,13 @@ func (b *Budget) end(w *waiter, outcome error) {
 	w.done <- outcome
 }
 
+// grant ends a request that fits.
 func (b *Budget) grant(w *waiter) {
 	if a := w.account; a != nil {
+		if w.bytes > a.limit-a.credit { // other calls of the worker got credit while this one waited
+			b.end(w, ErrLimit)
+			return
+		}
 		b.accounts[a] = struct{}{}
 		a.add(w.bytes)
 	}
