@@ -3,6 +3,7 @@
 package grant
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
@@ -80,9 +83,11 @@ func TestOneResolveExamines1024Leftovers(t *testing.T) {
 	for n := range 1030 {
 		w.dir(".local/state/bulkhead/.staging/" + strconv.Itoa(n))
 	}
+	var log bytes.Buffer
+	w.Config.Log = hclog.New(&hclog.LoggerOptions{Output: &log})
 	w.refused("")
-	if left := w.entries(".local/state/bulkhead/.staging"); len(left) != 6 {
-		t.Errorf("%d are left", len(left))
+	if left := w.entries(".local/state/bulkhead/.staging"); len(left) != 6 || log.Len() > 0 {
+		t.Errorf("%d are left, logged: %s", len(left), &log)
 	}
 }
 
@@ -158,6 +163,38 @@ func TestUncreatableStateDirectoryIsReported(t *testing.T) {
 	w.grantState()
 	w.NeedsState = true
 	w.refused("state directory /proc/bulkhead/state: bulkhead: ")
+}
+
+func TestCreatedDirectoryIsWatched(t *testing.T) {
+	w := newWorld(t)
+	w.grant(manifest.ReadWrite, "a")
+	s := w.resolve()
+	w.must(s.Create(0))
+	w.unchanged(s)
+	w.must(os.Rename(w.path("a"), w.path("b")))
+	w.dir("a")
+	w.changed(s, "a was replaced")
+}
+
+func TestStateDirectoryElsewhereIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.Grant.FS = append(w.Grant.FS, config.Mount{Path: w.path(".local/state/bulkhead2/notes"), Access: manifest.ReadWrite, State: true})
+	w.NeedsState = true
+	w.refused("is not in the host's state directory")
+}
+
+// TestBroadDirectoriesAreKnownByIdentity has a home directory whose own path goes through a link.
+func TestBroadDirectoriesAreKnownByIdentity(t *testing.T) {
+	w := newWorld(t)
+	parent := filepath.Dir(filepath.Dir(w.home))
+	w.must(os.Symlink("home", filepath.Join(parent, "link")))
+	w.Places.Home, w.Places.State, w.Places.Project = filepath.Join(parent, "link", "user"), "", ""
+	w.must(os.Symlink("home/user", filepath.Join(parent, "alias")))
+	w.must(os.Symlink("home", filepath.Join(parent, "above")))
+	for path, want := range map[string]string{"alias": "the whole home directory", "above": "holds the whole home directory", "link/user": "", "alias/project": ""} {
+		w.Grant.FS = []config.Mount{{Path: filepath.Join(parent, path), Access: manifest.Read}}
+		w.refused(want)
+	}
 }
 
 func TestReaches(t *testing.T) {

@@ -39,13 +39,13 @@ func breadthOf(path string, places config.Places) Breadth {
 	switch {
 	case path == filepath.Dir(path):
 		return Root
-	case places.Home != "" && path == places.Home:
+	case path == places.Home:
 		return Home
 	case places.Broad(path):
 		return HoldsHome
-	case places.Project != "" && contain.Within(places.Project, path):
+	case contain.Within(places.Project, path): // no path is within the empty one
 		return InProject
-	case places.Project != "" && contain.Within(path, places.Project):
+	case contain.Within(path, places.Project):
 		return HoldsProject
 	}
 	return Outside

@@ -130,7 +130,7 @@ func (st *staged) release() {
 	if st.holder == nil {
 		return
 	}
-	if st.child != "" && !st.created {
+	if st.child != "" {
 		_ = rmdirAt(st.holder, st.child) // after a failure, the next Resolve removes the directory
 	}
 	_ = removeHeld(st.holder, st.parent, st.name) // after a failure, the next Resolve removes the holder

@@ -1,6 +1,7 @@
 package grant
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,10 +37,7 @@ func (s *Set) openState(c Config, w *walker) error {
 	if stateErr != nil && c.NeedsState {
 		return stateErr
 	}
-	if s.StateErr = stateErr; s.StateErr == nil && s.Locks == nil {
-		s.StateErr = err
-	}
-	if s.StateErr != nil {
+	if s.StateErr = cmp.Or(stateErr, err); s.StateErr != nil {
 		s.log.Warn("the state directory or the lock files cannot be used", "reason", s.StateErr)
 	}
 	return nil
