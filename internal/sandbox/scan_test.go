@@ -233,7 +233,7 @@ func TestScanReturnsDerivedData(t *testing.T) {
 		case "b":
 			return nil, fmt.Errorf("trap: %w", ErrDerive)
 		case "# a":
-			return make([]byte, abi.MaxScanDerived+1), nil
+			return make([]byte, 1<<20+1), nil
 		}
 		return fmt.Appendf(nil, "%d:%s", kind.Function, content), nil
 	}
@@ -303,7 +303,7 @@ func TestScanRetriesChangedFile(t *testing.T) {
 
 func TestScanRefusals(t *testing.T) {
 	w, box := scanBox(t)
-	many := slices.Repeat([]string{"x"}, abi.MaxScanPatterns+1)
+	many := slices.Repeat([]string{"x"}, 17)
 	for name, c := range map[string]struct {
 		query abi.Scan
 		want  string
@@ -313,17 +313,17 @@ func TestScanRefusals(t *testing.T) {
 		"a link out":      {abi.Scan{Path: "$W/scan/out.md"}, "denied fs/scan: "},
 		"a hidden file":   {abi.Scan{Path: "$W/scan/.env"}, "failed fs/scan: "},
 		"a file":          {abi.Scan{Path: "$W/scan/a.md"}, "failed fs/scan: "},
-		"depth":           {abi.Scan{Path: "/", Depth: abi.MaxScanDepth + 1}, "invalid fs/scan: depth: 33 is out of range: write 1 to 32"},
+		"depth":           {abi.Scan{Path: "/", Depth: 33}, "invalid fs/scan: depth: 33 is out of range: write 1 to 32"},
 		"negative depth":  {abi.Scan{Path: "/", Depth: -1}, "invalid fs/scan: depth: "},
 		"patterns":        {abi.Scan{Path: "/", Match: many}, "invalid fs/scan: match: there are more than 16"},
-		"long pattern":    {abi.Scan{Path: "/", Skip: []string{strings.Repeat("x", abi.MaxScanPattern+1)}}, "invalid fs/scan: skip: "},
+		"long pattern":    {abi.Scan{Path: "/", Skip: []string{strings.Repeat("x", 257)}}, "invalid fs/scan: skip: "},
 		"malformed":       {abi.Scan{Path: "/", Skip: []string{"[a"}}, "invalid fs/scan: skip: "},
 		"data":            {abi.Scan{Path: "/", Data: "md5"}, "invalid fs/scan: data: "},
-		"max_file":        {abi.Scan{Path: "/", MaxFile: abi.MaxScanContent + 1}, "invalid fs/scan: max_file: "},
-		"max":             {abi.Scan{Path: "/", Max: abi.MaxScanAnswer + 1}, "invalid fs/scan: max: "},
+		"max_file":        {abi.Scan{Path: "/", MaxFile: 16<<20 + 1}, "invalid fs/scan: max_file: "},
+		"max":             {abi.Scan{Path: "/", Max: 16<<20 + 1}, "invalid fs/scan: max: "},
 		"after":           {abi.Scan{Path: "/", After: "/etc"}, "invalid fs/scan: after: "},
-		"long after":      {abi.Scan{Path: "/", After: strings.Repeat("x/", maxAfter)}, "invalid fs/scan: after: "},
-		"function":        {abi.Scan{Path: "/", Function: abi.MaxScanFunctions}, "invalid fs/scan: function: "},
+		"long after":      {abi.Scan{Path: "/", After: strings.Repeat("x", 8193)}, "invalid fs/scan: after: "},
+		"function":        {abi.Scan{Path: "/", Function: 64}, "invalid fs/scan: function: "},
 		"without derived": {abi.Scan{Path: "/", Data: "derived"}, "unavailable fs/scan: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -348,8 +348,8 @@ func TestScanIsChargedAndCancelled(t *testing.T) {
 	})
 	q := abi.Scan{Path: w.path("$W/scan"), Match: []string{"*"}}
 	entries, _ := decodeScan(t, box.Operate(t.Context(), scanRequest(t, q)))
-	if least := len(entries) * callCost; spent < least {
-		t.Errorf("%d entries: charged for %d bytes, want at least %d", len(entries), spent, least)
+	if least := len(entries) * 16 << 10; spent < least || spent > 6*least {
+		t.Errorf("%d entries: charged for %d bytes, want %d to %d", len(entries), spent, least, 6*least)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	stop = cancel

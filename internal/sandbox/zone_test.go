@@ -22,7 +22,7 @@ func zoneFile(hours int) string {
 func TestLocalZone(t *testing.T) {
 	w := newWorld(t)
 	for name, content := range map[string]string{
-		"zone": zoneFile(5), "garbage": "TZif, or so it says", "empty": "", "cut": zoneFile(5)[:30], "huge": zoneFile(5) + string(make([]byte, maxZone)),
+		"zone": zoneFile(5), "garbage": "TZif, or so it says", "empty": "", "cut": zoneFile(5)[:30], "huge": zoneFile(5) + string(make([]byte, 64<<10)),
 	} {
 		if err := os.WriteFile(w.path("$W/"+name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)

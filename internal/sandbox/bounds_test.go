@@ -1,0 +1,198 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// The bounds are in digits here, so that a change of a constant fails.
+
+func TestRefusalsAreLoggedAgainAfterTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d denials
+		count := func() (n int) {
+			for range 50 {
+				if d.allow() {
+					n++
+				}
+			}
+			return n
+		}
+		first := count()
+		time.Sleep(10 * time.Second)
+		same := count()
+		time.Sleep(1)
+		if next := count(); first != 20 || same != 0 || next != 20 {
+			t.Errorf("logged %d, within ten seconds %d, then %d; want 20, 0, 20", first, same, next)
+		}
+	})
+}
+
+func TestScanAcceptsItsBounds(t *testing.T) {
+	w, box := scanBox(t)
+	for name, q := range map[string]abi.Scan{
+		"depth": {Depth: 32}, "patterns": {Match: slices.Repeat([]string{"x"}, 16)}, "a long pattern": {Skip: []string{strings.Repeat("x", 256)}},
+		"max_file": {MaxFile: 16 << 20}, "max": {Max: 16 << 20}, "after": {After: strings.Repeat("x", 8192)}, "function": {Function: 63},
+	} {
+		q.Path = w.path("$W/scan")
+		if _, err := box.scan(t.Context(), q); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	box.config.Derive = func(context.Context, Derivation, DerivedFile) ([]byte, error) { return nil, nil }
+	for size, want := range map[int64]string{4 << 20: "", 4<<20 + 1: "out of range: write 1 to 4194304"} {
+		_, err := box.scan(t.Context(), abi.Scan{Path: w.path("$W/scan"), Data: abi.ScanDataDerived, MaxFile: size})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("max_file %d: got %v, want %q", size, err, want)
+		}
+	}
+}
+
+// spender counts what is charged.
+type spender struct {
+	faults
+	spent int
+}
+
+func (s *spender) Spend(bytes int) { s.spent += bytes }
+
+func TestListedEntriesAreCharged(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"a", "b", "c"} {
+		if err := os.WriteFile(w.path("$W/work/"+name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := os.ReadDir(w.path("$W/work"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := &spender{}
+	dir, errno := w.new(t, Setup{Plugin: "p", Grant: w.grant("r $W/work")}).FS(asked).OpenFile(w.path("$W/work"), experimentalsys.O_RDONLY, 0)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	defer dir.Close()
+	listed, errno := dir.Readdir(100)
+	if errno != 0 || len(listed) != len(entries) || asked.spent != len(entries)*1024 {
+		t.Errorf("listed %d of %d, charged %d, %v; want 1,024 for each", len(listed), len(entries), asked.spent, errno)
+	}
+}
+
+func TestLocksAcceptTheirBounds(t *testing.T) {
+	w := newWorld(t)
+	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
+	ctx, call := Begin(t.Context(), nil, nil)
+	defer call.End()
+	if _, err := box.lock(ctx, abi.Lock{Name: strings.Repeat("x", 256)}); err != nil {
+		t.Error(err)
+	}
+	if _, err := box.lock(ctx, abi.Lock{Name: "n", Folder: "work"}); err == nil || !strings.Contains(err.Error(), "not an absolute path") {
+		t.Errorf("a relative directory: got %v", err)
+	}
+	if _, err := box.lock(ctx, abi.Lock{Name: "other", Folder: w.path("$W/work/absent")}); err == nil {
+		t.Error("an absent directory was locked")
+	}
+	if len(call.locks) != 1 || len(call.dirs) != 0 {
+		t.Errorf("%d names and %d directories are locked after a failure; want the first name only", len(call.locks), len(call.dirs))
+	}
+}
+
+func TestIsHiddenInRoot(t *testing.T) {
+	h, err := newHidden([]string{"/"}, Hidden{Patterns: []string{"etc/secret"}, Own: []string{"/var/own"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"/": false, "/bulkhead.toml": true, "/a/bulkhead.toml": true, "/a/b/.bulkhead-x/y": true, "/a/b": false, "/etc/secret/x": true, "/etc": false,
+		"/var/own": true, "/var/own/x": true, "/var": false, "/a/bulkhe~1": true, "/a/bulkhe~": false, "/a/bulkhe~1.tom": true, "/a/bulkhe~1.txt": false,
+	} {
+		if got := h.isHidden(path, false); got != want {
+			t.Errorf("%s: got %t", path, got)
+		}
+	}
+}
+
+func TestExplainMergesGrantsOfOneDirectory(t *testing.T) {
+	w := newWorld(t)
+	for _, dir := range []string{"$W/state/p/sub", "$W/work/sub"} {
+		if err := os.MkdirAll(w.path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"$W/alias": "work", "$W/tostate": "state/p"} {
+		if err := os.Symlink(target, w.path(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		grant []string
+		path  string
+		rule  Rule
+		mount string
+	}{
+		"write access first":          {[]string{"rw $W/work", "r $W/alias"}, "$W/alias/f", RuleGranted, "$W/work"},
+		"write access last":           {[]string{"r $W/alias", "rw $W/work"}, "$W/work/f", RuleGranted, "$W/alias"},
+		"read access twice":           {[]string{"r $W/alias", "r $W/work"}, "$W/work/f", RuleReadOnly, "$W/alias"},
+		"a directory in it":           {[]string{"rw $W/work", "r $W/work/sub"}, "$W/work/sub/f", RuleReadOnly, "$W/work/sub"},
+		"a directory in the state":    {[]string{"state $W/state/p", "r $W/state/p/sub"}, "$W/state/p/sub/f", RuleGranted, "$W/state/p"},
+		"the state by a link":         {[]string{"r $W/tostate", "state $W/state/p"}, "$W/state/p/sub/f", RuleGranted, "$W/tostate"},
+		"the state by a link, and in": {[]string{"r $W/tostate", "state $W/state/p", "r $W/state/p/sub"}, "$W/state/p/sub/f", RuleGranted, "$W/tostate"},
+	} {
+		v, err := Explain(w.grant(c.grant...), nil, w.path(c.path))
+		if err != nil || v.Rule != c.rule || v.Mount == nil || v.Mount.Path != w.path(c.mount) {
+			t.Errorf("%s: got %+v, %v; want %s by %s", name, v, err, c.rule, c.mount)
+		}
+	}
+}
+
+func TestExplainReportsErrors(t *testing.T) {
+	w := newWorld(t)
+	if err := os.Symlink("absent", w.path("$W/nowhere")); err != nil {
+		t.Fatal(err)
+	}
+	deny := w.grant("r $W/work")
+	deny.Deny = []string{"[a"}
+	for name, c := range map[string]struct {
+		grant config.Grant
+		path  string
+		want  string
+	}{
+		"a path with a zero":   {w.grant("r $W/work"), "$W/work/a\x00", "invalid argument"},
+		"a malformed pattern":  {deny, "$W/work/a", "not a valid pattern"},
+		"a dangling directory": {w.grant("r $W/nowhere"), "$W/work/a", "granted directory " + w.path("$W/nowhere")},
+	} {
+		if _, err := Explain(c.grant, nil, w.path(c.path)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// What the host cannot open is decided as if it did not exist.
+func TestExplainDecidesOnUnreadableDirectory(t *testing.T) {
+	if testenv.AsNobody(t) {
+		return
+	}
+	w := newWorld(t)
+	if err := os.Chmod(w.path("$W/work"), 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(w.path("$W/work"), 0o755) })
+	if v, err := Explain(w.grant("rw $W/work"), nil, w.path("$W/work/a")); err != nil || v.Rule != RuleGranted || v.Mount.Access != manifest.ReadWrite {
+		t.Errorf("a directory that cannot be read: got %+v, %v", v, err)
+	}
+}
