@@ -186,15 +186,27 @@ func (t *run) switchStep(i int, s Step) error {
 // relocate switches a step that moves a file or directory. The last move may be what commits the transaction, so everything before that move
 // is made durable first.
 func (t *run) relocate(i int, s Step) error {
-	if err := t.prove(s.Root, filepath.Dir(s.From)); err != nil {
-		return err
-	}
 	if i == len(t.journal.Steps)-1 {
 		if err := t.flush(); err != nil {
 			return err
 		}
 	}
-	return t.rename(s.From, s.Path)
+	if err := t.proveMove(s); err != nil {
+		return err
+	}
+	if err := t.rename(s.From, s.Path); err != nil {
+		return err
+	}
+	return t.revert(t.proveMove(s), s.Path, s.From)
+}
+
+// revert renames a file back if err says that a directory of its path was replaced since the check before the rename, which then took effect
+// elsewhere.
+func (t *run) revert(err error, from, to string) error {
+	if errors.Is(err, ErrChanged) {
+		err = errors.Join(err, t.rename(from, to))
+	}
+	return err
 }
 
 // place gives a new file its name with a link. A link, unlike a rename, never replaces a file that another program has created since the
@@ -212,15 +224,13 @@ func (t *run) place(fresh, path string) error {
 
 // take removes a file by renaming it to old, a name under which no other program changes it. If that file is not the expected one, rolling
 // back returns it to its place. If a directory of the path was replaced with a symbolic link since the last check, the rename would still
-// succeed. take therefore repeats the check after the rename, and renames the file back if the check fails. Other changes need no second
-// check: they fail in this case, because they move a file that was staged beside the destination.
+// succeed. take and relocate therefore repeat the check after the rename, and rename the file back if the check fails. Other changes need no
+// second check: they fail in this case, because they move a file that was staged beside the destination.
 func (t *run) take(s Step, old string) error {
 	if err := t.rename(s.Path, old); err != nil {
 		return err
 	}
-	if err := t.proveStep(s); errors.Is(err, ErrChanged) {
-		return errors.Join(err, t.rename(old, s.Path))
-	} else if err != nil {
+	if err := t.revert(t.proveStep(s), old, s.Path); err != nil {
 		return err
 	}
 	now, err := t.digest(old)

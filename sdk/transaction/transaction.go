@@ -196,7 +196,7 @@ func (l Log) check(changes []Change) (*run, error) {
 	t := l.run(&Journal{Version: journalVersion, ID: hex.EncodeToString(id)})
 	planned, seen, vacated := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, change := range changes {
-		s := Step{Root: change.Root, Path: change.Path, Before: change.Before, From: change.From, Prune: change.Delete && change.Prune}
+		s := Step{Root: change.Root, Path: change.Path, Before: change.Before, From: change.From, Prune: change.Prune}
 		if !change.Delete && change.From == "" {
 			s.After = Digest(change.After)
 		}
@@ -325,3 +325,11 @@ func (t *run) prove(root, dir string) error {
 }
 
 func (t *run) proveStep(s Step) error { return t.prove(s.Root, filepath.Dir(s.Path)) }
+
+// proveMove is proveStep for both paths of a move.
+func (t *run) proveMove(s Step) error {
+	if err := t.proveStep(s); err != nil {
+		return err
+	}
+	return t.prove(s.Root, filepath.Dir(s.From))
+}

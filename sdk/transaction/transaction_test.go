@@ -98,15 +98,17 @@ func TestApplyRefusesPathWrittenTwice(t *testing.T) {
 func TestApplyRefusesJournalThatRecoverRefuses(t *testing.T) {
 	base := tree(t, map[string]string{"r/": ""})
 	root := filepath.Join(base, "r")
-	var changes []transaction.Change
-	for i := range 100_001 {
-		changes = append(changes, transaction.Change{Root: root, Path: filepath.Join(root, strconv.Itoa(i))})
+	for below, count := range map[string]int{"": 100_001, "/d/f": 50_001} { // the second has two directories for each file
+		var changes []transaction.Change
+		for i := range count {
+			changes = append(changes, transaction.Change{Root: root, Path: filepath.Join(root, strconv.Itoa(i)+below)})
+		}
+		l := transaction.Log{FS: noSync{}, Dir: filepath.Join(base, "journal")}
+		if err := l.Apply(changes); err == nil || !strings.Contains(err.Error(), "is too large: at most") {
+			t.Errorf("got %v", err)
+		}
+		same(t, base, map[string]string{"r/": ""})
 	}
-	l := transaction.Log{FS: noSync{}, Dir: filepath.Join(base, "journal")}
-	if err := l.Apply(changes); err == nil || !strings.Contains(err.Error(), "is too large: at most") {
-		t.Errorf("got %v", err)
-	}
-	same(t, base, map[string]string{"r/": ""})
 }
 
 func TestApplyWithoutEffectWritesNoJournal(t *testing.T) {
@@ -225,6 +227,69 @@ func TestRecoverKeepsChangeOfAnotherProgram(t *testing.T) {
 			}
 			noJournal(t, s.log)
 		})
+	}
+}
+
+func TestRollbackWithoutConflictAsksNobody(t *testing.T) {
+	for _, oneName := range []bool{false, true} {
+		s := killed(t, oneName)
+		s.log.OnConflict = func(path, _ string) error {
+			t.Errorf("a conflict about %s", path)
+			return nil
+		}
+		if report := s.recover(t); report.Outcome != transaction.Undone || len(report.Kept) > 0 {
+			t.Errorf("got %v", report)
+		}
+		same(t, s.root, s.before)
+	}
+}
+
+// TestRecoverReportsFilesOfMovedDirectory moves the directory of a switched file away. Its old content is there, too.
+func TestRecoverReportsFilesOfMovedDirectory(t *testing.T) {
+	base := tree(t, map[string]string{"r/d/update": "old", "r/e/f": "old"})
+	root := filepath.Join(base, "r")
+	changes := []transaction.Change{
+		{Root: root, Path: root + "/d/update", Before: digest("old"), After: []byte("new")},
+		{Root: root, Path: root + "/e/f", Before: digest("old"), After: []byte("new")},
+	}
+	f := &faultfs.FS{FS: noSync{}}
+	f.Before = func(operation, path string) {
+		if operation == "rename" && path == changes[0].Path {
+			f.Mode, f.At = faultfs.KillAfter, f.Count()
+		}
+	}
+	l := transaction.Log{FS: f, Dir: filepath.Join(base, "journal")}
+	_ = l.Apply(changes)
+	must(t, os.Rename(root+"/d", root+"/away"))
+	l.FS = noSync{}
+	report, err := l.Recover()
+	must(t, err)
+	if diff := cmp.Diff(transaction.Report{Outcome: transaction.Undone, Kept: []string{changes[0].Path}}, report); diff != "" {
+		t.Error(diff)
+	}
+	if content := look(t, root); content["away/update"] != "644 new" || content["e/f"] != "644 old" {
+		t.Errorf("got %q", content)
+	}
+	noJournal(t, l)
+}
+
+func TestOnlyPrunedDirectoriesAreRemoved(t *testing.T) {
+	base := tree(t, map[string]string{"r/kept/d/f": "old", "r/pruned/d/f": "old", "r/shared/d/f": "old", "r/shared/g": "theirs"})
+	root := filepath.Join(base, "r")
+	var changes []transaction.Change
+	for _, name := range []string{"kept", "pruned", "shared"} {
+		changes = append(changes, transaction.Change{Root: root, Path: filepath.Join(root, name, "d/f"), Before: digest("old"), Delete: true, Prune: name != "kept"})
+	}
+	must(t, transaction.Log{FS: noSync{}, Dir: filepath.Join(base, "journal")}.Apply(changes))
+	same(t, root, map[string]string{"kept/": "", "kept/d/": "", "shared/": "", "shared/g": "644 theirs"})
+	must(t, os.RemoveAll(root+"/kept"))
+	must(t, os.RemoveAll(root+"/shared/g"))
+	last := transaction.Change{Root: root, Path: root + "/f", Before: digest("x"), Delete: true, Prune: true}
+	must(t, os.Remove(root+"/shared"))
+	must(t, os.WriteFile(last.Path, []byte("x"), 0o644))
+	must(t, transaction.Log{FS: noSync{}, Dir: filepath.Join(base, "journal")}.Apply([]transaction.Change{last}))
+	if _, err := os.Stat(root); err != nil {
+		t.Errorf("the root was removed: %v", err)
 	}
 }
 
