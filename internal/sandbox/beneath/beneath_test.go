@@ -202,6 +202,22 @@ func TestOperations(t *testing.T) {
 	})
 }
 
+func TestCloseLeavesFileOfNewOpen(t *testing.T) {
+	file, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	d, err := New(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	if _, err := d.Stat(); err != nil {
+		t.Errorf("the file of the caller was closed: %v", err)
+	}
+}
+
 func TestNewRefusesFile(t *testing.T) {
 	file, err := os.Open(os.DevNull)
 	if err != nil {
