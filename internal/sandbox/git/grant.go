@@ -62,7 +62,7 @@ func queryGrant[A any](ctx context.Context, o *Ops, at string, write bool, f fun
 		}
 		root := repo.NewRoot(handle.Following(), named, path.Clean(grant.Repo))
 		root.Write = write
-		root.Other = func(at string) *repo.Root { return o.otherRoot(at, write) }
+		root.Other = o.otherRoot
 		return f(root)
 	})
 }

@@ -33,7 +33,7 @@ func (s *Store) abbreviate(h plumbing.Hash) (string, error) {
 		}
 	}
 	for _, dir := range s.repo.ObjectDirs {
-		names, err := s.repo.Root.List(path.Join(dir, hex[:2]))
+		names, err := dir.Root.List(path.Join(dir.Name, hex[:2]))
 		if err != nil {
 			return "", err
 		}
@@ -119,7 +119,7 @@ func (s *Store) Expand(digits string) (found plumbing.Hash, ok bool, err error) 
 		}
 	}
 	for _, dir := range s.repo.ObjectDirs {
-		names, err := s.repo.Root.List(path.Join(dir, digits[:2]))
+		names, err := dir.Root.List(path.Join(dir.Name, digits[:2]))
 		if err != nil {
 			return found, false, err
 		}

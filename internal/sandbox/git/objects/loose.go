@@ -27,7 +27,7 @@ func looseName(dir string, h plumbing.Hash) string {
 // findLoose reads a loose object.
 func (s *Store) findLoose(h plumbing.Hash, limit int64) (object, bool, error) {
 	for _, dir := range s.repo.ObjectDirs {
-		f, err := s.repo.Root.Open(looseName(dir, h))
+		f, err := dir.Root.Open(looseName(dir.Name, h))
 		if repo.IsAbsent(err) {
 			continue
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
 )
 
 // maxChain is the maximum length of a chain of deltas. git writes chains of at most 4,095.
@@ -16,7 +18,8 @@ const maxChain = 4096
 // pack is a pack together with its index. The file of the pack is opened when its first object is read. A pack that a remote sent is in
 // memory. It has a map of its objects instead of an index.
 type pack struct {
-	name    string // name of the pack's files in the root, without the extension
+	root    *repo.Root // nil for a pack that a remote sent
+	name    string     // name of the pack's files in the root, without the extension
 	index   *packIndex
 	objects map[plumbing.Hash]int64
 	file    *os.File

@@ -65,8 +65,8 @@ func (s *Store) Close() {
 // listPacks opens the indexes of packs that are not yet open.
 func (s *Store) listPacks() error {
 	for _, dir := range s.repo.ObjectDirs {
-		dir = path.Join(dir, "pack")
-		names, err := s.repo.Root.List(dir)
+		dir.Name = path.Join(dir.Name, "pack")
+		names, err := dir.Root.List(dir.Name)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (s *Store) listPacks() error {
 			if !ok || !slices.Contains(names, stem+".pack") {
 				continue
 			}
-			if err := s.addPack(path.Join(dir, stem)); err != nil {
+			if err := s.addPack(dir.Root, path.Join(dir.Name, stem)); err != nil {
 				return err
 			}
 		}
@@ -83,14 +83,14 @@ func (s *Store) listPacks() error {
 	return nil
 }
 
-func (s *Store) addPack(name string) error {
-	if slices.ContainsFunc(s.packs, func(p *pack) bool { return p.name == name }) {
+func (s *Store) addPack(root *repo.Root, name string) error {
+	if slices.ContainsFunc(s.packs, func(p *pack) bool { return p.root == root && p.name == name }) {
 		return nil
 	}
 	if len(s.packs) == maxPacks {
 		return fmt.Errorf("the repository has more than %d packs: run git gc, which combines them", maxPacks)
 	}
-	f, err := s.repo.Root.Open(name + ".idx")
+	f, err := root.Open(name + ".idx")
 	if repo.IsAbsent(err) { // a repack has removed this pack since the directory was listed
 		return nil
 	}
@@ -100,9 +100,9 @@ func (s *Store) addPack(name string) error {
 	x, err := newPackIndex(f)
 	if err != nil {
 		_ = f.Close()
-		return fmt.Errorf("%s: %w", s.repo.Root.Abs(name+".idx"), err)
+		return fmt.Errorf("%s: %w", root.Abs(name+".idx"), err)
 	}
-	s.packs = append(s.packs, &pack{name: name, index: x})
+	s.packs = append(s.packs, &pack{root: root, name: name, index: x})
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (s *Store) Has(hash plumbing.Hash) (bool, error) {
 		}
 	}
 	for _, dir := range s.repo.ObjectDirs {
-		_, err := s.repo.Root.Stat(looseName(dir, hash))
+		_, err := dir.Root.Stat(looseName(dir.Name, hash))
 		if err == nil || !repo.IsAbsent(err) {
 			return err == nil, err
 		}
@@ -150,7 +150,7 @@ func (s *Store) find(h plumbing.Hash, limit int64) (object, bool, error) {
 		p := s.packs[i]
 		offset, ok, err := p.offset(h)
 		if err != nil {
-			return object{}, false, fmt.Errorf("%s.idx: %w", s.repo.Root.Abs(p.name), err)
+			return object{}, false, fmt.Errorf("%s.idx: %w", p.root.Abs(p.name), err)
 		}
 		if !ok {
 			continue
@@ -176,7 +176,7 @@ func (s *Store) openPack(p *pack) (bool, error) {
 	if p.scanner != nil {
 		return true, nil
 	}
-	f, err := s.repo.Root.Open(p.name + ".pack")
+	f, err := p.root.Open(p.name + ".pack")
 	if repo.IsAbsent(err) {
 		return false, nil
 	}

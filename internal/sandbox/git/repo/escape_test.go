@@ -251,6 +251,51 @@ func TestLinkedWorktreeOfOtherGrant(t *testing.T) {
 	})
 }
 
+// A clone that shares the objects of a repository can be read if that repository is granted too.
+func TestAlternatesInOtherGrant(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	gittest.Must(t, err)
+	r := gittest.Sample(t, filepath.Join(dir, "main"))
+	gittest.Git(t, dir, "clone", "-q", "-s", r.Dir, "shared")
+	gittest.Git(t, dir, "clone", "-q", "-s", "shared", "nested")
+	gittest.Git(t, filepath.Join(dir, "shared"), "worktree", "add", "-q", "--detach", "../linked")
+	arrange := map[string]func(){
+		"loose objects":  func() {},
+		"packed objects": func() { r.Pack(false) },
+		"a relative path": func() {
+			gittest.Write(t, filepath.Join(dir, "shared", ".git", "objects", "info", "alternates"), "../../../main/.git/objects\n")
+		},
+	}
+	for _, layout := range []string{"loose objects", "packed objects", "a relative path"} {
+		arrange[layout]()
+		for name, others := range map[string][]string{"shared": nil, "nested": {"shared"}, "linked": {"shared"}} {
+			at := filepath.Join(dir, name)
+			grants := []string{at}
+			for _, other := range others {
+				grants = append(grants, filepath.Join(dir, other))
+			}
+			find := abi.GitSearch{Repo: at, Text: "second"}
+			want := gittest.Git(t, at, "log", "-1", "--format=%h", "--grep=second")
+			if got, err := gittest.Granted(append(grants, r.Dir)...).FindCommit(t.Context(), find); err != nil || got.Hash != want || want == "" {
+				t.Errorf("%s, %s: got %q, %v; git says %q", layout, name, got.Hash, err, want)
+			}
+			_, err := gittest.Granted(grants...).FindCommit(t.Context(), find)
+			if remedy := fmt.Sprintf("{ repo = %q, access = \"r\" }", r.Dir); gittest.Code(err) != abi.HostDenied || !strings.Contains(err.Error(), remedy) {
+				t.Errorf("%s, %s: got %v, want it to name %s", layout, name, err, remedy)
+			}
+		}
+	}
+	t.Run("reading suffices for a commit in the clone", func(t *testing.T) {
+		shared := filepath.Join(dir, "shared")
+		ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: shared, Write: true}, {Repo: r.Dir}}, User: gittest.User(git.User{Identity: gittest.Someone})})
+		commit := gittest.NewCommit(r, gittest.Text("a.txt", "a"))
+		commit.Repo = shared
+		if _, err := ops.CommitBranch(t.Context(), commit); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Operations can read a linked worktree in the grant, and a shallow clone, which git creates.
 func TestLinkedWorktreeAndShallowClone(t *testing.T) {
 	dir := t.TempDir()

@@ -2,7 +2,7 @@
 // Start with NewRoot and Root.Find.
 //
 // A repository is untrusted input. It may refer to other directories by a .git file, by commondir, by alternates or by symbolic links. Every
-// such pointer is resolved below the granted directory, or refused.
+// such pointer is resolved below a granted directory, or refused.
 package repo
 
 import (
@@ -13,9 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
-	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 )
 
 const (
@@ -28,11 +26,18 @@ const (
 // Repository is a repository in a granted directory. All of its paths are relative to Root, except Top.
 type Repository struct {
 	Root       *Root
-	Work       *Root    // root of the working tree; differs from Root if .git refers to another granted directory
-	Top        string   // top level of the working tree, relative to Work
-	GitDir     string   // directory that contains HEAD and the index
-	Common     string   // directory that contains references and objects; differs from GitDir in a linked worktree
-	ObjectDirs []string // object directories of the repository itself and of its alternates
+	Work       *Root       // root of the working tree; differs from Root if .git refers to another granted directory
+	Top        string      // top level of the working tree, relative to Work
+	GitDir     string      // directory that contains HEAD and the index
+	Common     string      // directory that contains references and objects; differs from GitDir in a linked worktree
+	ObjectDirs []ObjectDir // object directories of the repository itself and of its alternates
+}
+
+// ObjectDir is a directory of objects. Name is relative to Root, which differs from the root of the repository if alternates refer to
+// another granted directory.
+type ObjectDir struct {
+	Root *Root
+	Name string
 }
 
 // Find returns the repository that contains the directory at the absolute path abs. It returns nil without an error if there is none, or if
@@ -98,7 +103,7 @@ func (r *Root) OpenRepository(dir string) (*Repository, error) {
 	if !ok {
 		return nil, nil
 	}
-	return repo, repo.addObjectDir(path.Join(repo.Common, "objects"), 0)
+	return repo, repo.addObjectDir(ObjectDir{repo.Root, path.Join(repo.Common, "objects")}, 0)
 }
 
 // readGitFile resolves a .git that is a file, as in linked worktrees and submodules. The returned name is relative to the returned root. That
@@ -113,33 +118,15 @@ func (r *Root) readGitFile(dir, dotGit string) (*Root, string, error) {
 	if !ok || len(pointer) == 0 || bytes.ContainsAny(pointer, "\x00\n") {
 		return nil, "", fmt.Errorf(`%s: not of the form "gitdir: DIRECTORY"`, r.Abs(dotGit))
 	}
-	if name, err := r.resolvePointer(dotGit, dir, string(pointer)); err == nil {
-		return r, name, nil
-	}
-	target := platform.TreePath(string(pointer))
-	if !path.IsAbs(target) {
-		target = path.Join(r.real, dir, target)
-	}
-	if r.Other != nil {
-		if other := r.Other(path.Clean(target)); other != nil {
-			name, err := other.rel(target)
-			return other, name, err
-		}
-	}
-	access := "r"
-	if r.Write {
-		access = "rw"
-	}
-	return nil, "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant that repository too, by adding "+
-		"{ repo = %q, access = %q } to the plugin's key git, or grant a directory that contains both, for example with --project",
-		r.Abs(dotGit), pointer, r.path, ownerOf(path.Clean(target)), access)
+	return r.resolvePointer(dotGit, dir, string(pointer), r.Other, r.Write)
 }
 
-// ownerOf returns the directory of the repository to which the git directory at the path gitDir belongs. It derives this from the path.
-func ownerOf(gitDir string) string {
-	owner, _, _ := strings.Cut(gitDir, "/worktrees/")
+// ownerOf returns the directory of the repository to which the directory at the path gitPath belongs: a git directory, or one in it. It
+// derives this from the path.
+func ownerOf(gitPath string) string {
+	owner, _, _ := strings.Cut(gitPath, "/worktrees/")
 	owner, _, _ = strings.Cut(owner, "/.git/")
-	return strings.TrimSuffix(owner, "/.git")
+	return strings.TrimSuffix(strings.TrimSuffix(owner, "/.git"), "/objects")
 }
 
 // readCommonDir returns the directory that a linked worktree shares with its repository. For any other repository it returns gitDir.
@@ -156,7 +143,8 @@ func (r *Root) readCommonDir(gitDir string) (string, error) {
 	if len(pointer) == 0 || bytes.ContainsAny(pointer, "\x00\n") {
 		return "", fmt.Errorf("%s: does not name a directory", r.Abs(file))
 	}
-	return r.resolvePointer(file, gitDir, string(pointer))
+	_, name, err := r.resolvePointer(file, gitDir, string(pointer), nil, false)
+	return name, err
 }
 
 // isValid reports whether the repository has the files by which git recognizes a repository. It returns an error for the reftable format.
@@ -180,17 +168,18 @@ func (r *Repository) isValid() (bool, error) {
 	return !tables, err
 }
 
-// addObjectDir adds an object directory and, recursively, its alternates. It skips a directory that was added before, so cycles end.
-func (r *Repository) addObjectDir(dir string, depth int) error {
-	if slices.Contains(r.ObjectDirs, dir) {
+// addObjectDir adds an object directory and, recursively, its alternates, which may be in other granted directories. It skips a directory
+// that was added before, so cycles end.
+func (r *Repository) addObjectDir(dir ObjectDir, depth int) error {
+	if slices.ContainsFunc(r.ObjectDirs, func(d ObjectDir) bool { return d.at() == dir.at() }) {
 		return nil
 	}
 	if len(r.ObjectDirs) == maxObjectDirs {
 		return fmt.Errorf("%s: more than %d object directories in objects/info/alternates", r.Root.Abs(r.Common), maxObjectDirs)
 	}
 	r.ObjectDirs = append(r.ObjectDirs, dir)
-	file := path.Join(dir, "info", "alternates")
-	data, err := r.Root.Read(file, maxAlternates)
+	file := path.Join(dir.Name, "info", "alternates")
+	data, err := dir.Root.Read(file, maxAlternates)
 	if IsAbsent(err) {
 		return nil
 	}
@@ -205,19 +194,22 @@ func (r *Repository) addObjectDir(dir string, depth int) error {
 		if plain, err := strconv.Unquote(pointer); err == nil && pointer[0] == '"' {
 			pointer = plain
 		}
-		name, err := r.Root.resolvePointer(file, dir, pointer)
+		root, name, err := dir.Root.resolvePointer(file, dir.Name, pointer, r.Work.Other, false)
 		if err != nil {
 			return err
 		}
 		if depth == alternatesDepth {
-			return fmt.Errorf("%s: alternates are nested more than %d levels deep", r.Root.Abs(file), alternatesDepth)
+			return fmt.Errorf("%s: alternates are nested more than %d levels deep", dir.Root.Abs(file), alternatesDepth)
 		}
-		if err := r.addObjectDir(name, depth+1); err != nil {
+		if err := r.addObjectDir(ObjectDir{root, name}, depth+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// at returns the resolved path of the directory.
+func (d ObjectDir) at() string { return path.Join(d.Root.real, d.Name) }
 
 // InCommon returns the path, relative to the root, of a file that the repository's worktrees share.
 func (r *Repository) InCommon(part string) string { return path.Join(r.Common, part) }

@@ -30,14 +30,15 @@ const (
 type Root struct {
 	// Handle opens files below the directory. The method Explain turns the errors of Handle into refusals.
 	Handle *beneath.Dir
-	// Other returns the root of the granted directory that contains an absolute path; nil if there is none. A .git file may refer to that
-	// directory. If Other itself is nil, no other directory is granted.
-	Other func(path string) *Root
-	// Write is set if the repository is to be changed. Other then considers only directories with write access.
-	Write bool
-	path  string // absolute path that modules use for the directory
-	real  string // path of the directory with symbolic links resolved
+	Other  OtherRoots // the other granted directories; nil if there are none
+	Write  bool       // whether the repository is to be changed
+	path   string     // absolute path that modules use for the directory
+	real   string     // path of the directory with symbolic links resolved
 }
+
+// OtherRoots returns the root of the granted directory that contains an absolute path; nil if there is none. A .git file and alternates may
+// refer to that directory. If write is set, only directories with write access are considered.
+type OtherRoots func(path string, write bool) *Root
 
 // NewRoot returns the Root of an open directory. path is the absolute path that modules use for the directory. real is path with its symbolic
 // links resolved, which is the form that git writes into repositories.
@@ -163,20 +164,37 @@ func (r *Root) List(name string) ([]string, error) {
 }
 
 // resolvePointer resolves a path that a file of the repository contains: .git, commondir or alternates. The path may be relative to the
-// directory base. A path outside of the root is denied: otherwise a repository could name any repository of the machine as its own.
-func (r *Root) resolvePointer(file, base, pointer string) (string, error) {
-	name := path.Join(base, filepath.ToSlash(pointer))
-	if absolute := platform.TreePath(pointer); path.IsAbs(absolute) {
+// directory base. The returned name is relative to the returned root. That root is r or, if the path is outside of r, the granted directory
+// that other returns for it. Any other path is denied: otherwise a repository could name any repository of the machine as its own. other may
+// be nil; write states the access that the operation needs there.
+func (r *Root) resolvePointer(file, base, pointer string, other OtherRoots, write bool) (*Root, string, error) {
+	name, target := path.Join(base, filepath.ToSlash(pointer)), platform.TreePath(pointer)
+	if path.IsAbs(target) {
 		name = ".."
-		if rel, err := r.rel(absolute); err == nil && filepath.IsLocal(rel) {
+		if rel, err := r.rel(target); err == nil && filepath.IsLocal(rel) {
 			name = rel
 		}
+	} else {
+		target = path.Join(r.real, name)
 	}
-	if !filepath.IsLocal(name) {
-		return "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant a directory that contains both, "+
+	if filepath.IsLocal(name) {
+		return r, name, nil
+	}
+	if other == nil {
+		return nil, "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant a directory that contains both, "+
 			"for example with --project", r.Abs(file), pointer, r.path)
 	}
-	return name, nil
+	if root := other(path.Clean(target), write); root != nil {
+		name, err := root.rel(target)
+		return root, name, err
+	}
+	access := "r"
+	if write {
+		access = "rw"
+	}
+	return nil, "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant that repository too, by adding "+
+		"{ repo = %q, access = %q } to the plugin's key git, or grant a directory that contains both, for example with --project",
+		r.Abs(file), pointer, r.path, ownerOf(path.Clean(target)), access)
 }
 
 // Explain returns err, unless err is about a symbolic link that leaves the root. Then it returns a refusal that names the link.
