@@ -161,7 +161,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 		l.Setup.Mounts = append(l.Setup.Mounts, mount)
 	}
 	for _, r := range set.Repos {
-		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: platform.TreePath(r.Path), Alias: platform.TreePath(r.Alias), Write: r.Write, File: l.Inherit(r.Dir)})
+		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: platform.TreePath(r.Path), Alias: platform.TreePath(r.Alias), Above: platform.TreePath(r.Above), Write: r.Write, File: l.Inherit(r.Dir)})
 		l.Setup.Remotes = append(l.Setup.Remotes, r.Remotes...)
 	}
 	l.Setup.Commands = command.Tools{}

@@ -76,6 +76,9 @@ type Repo struct {
 	Write   bool
 	Remotes []string
 	Dir     *os.File // handle of the directory at Path; nil if the directory does not exist
+	// Above is the directory above Path whose .git makes it the top level of a repository; empty if there is none. Operations at Path,
+	// which cannot see that directory, then report that its repository is not granted, instead of that there is none.
+	Above   string
 	ID      FileID
 	Anchors []FileID
 }
@@ -218,6 +221,7 @@ func (s *Set) repository(c Config, w *walker, granted config.Git) error {
 	}
 	r := Repo{
 		Path: p.path(), Granted: granted.Repo, Write: granted.Access == manifest.ReadWrite, Remotes: granted.Remotes, Anchors: p.anchors,
+		Above: topLevelAbove(p.path()),
 	}
 	if granted := filepath.Clean(granted.Repo); granted != r.Path {
 		r.Alias = granted
@@ -229,6 +233,21 @@ func (s *Set) repository(c Config, w *walker, granted config.Git) error {
 	s.Repos = append(s.Repos, r)
 	s.watch(granted.Repo, p, -1)
 	return nil
+}
+
+// topLevelAbove returns the nearest directory above path that contains a .git; empty if there is none. Nothing is opened.
+func topLevelAbove(path string) string {
+	for parent := filepath.Dir(path); parent != path; path, parent = parent, filepath.Dir(parent) {
+		dotGit := filepath.Join(parent, ".git")
+		info, err := os.Stat(dotGit)
+		if err == nil && info.IsDir() {
+			_, err = os.Lstat(filepath.Join(dotGit, "HEAD"))
+		}
+		if err == nil {
+			return parent
+		}
+	}
+	return ""
 }
 
 // Close closes the handles, and removes the staged directories that Create did not move to their paths.

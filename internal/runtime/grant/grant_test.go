@@ -289,6 +289,31 @@ func TestWiderAccessHasPrecedence(t *testing.T) {
 	w.changed(s, w.path("other")+" was replaced")
 }
 
+func TestRepositoryAboveGrantIsNamed(t *testing.T) {
+	w := newWorld(t)
+	w.dir("all/repo/.git")
+	w.dir("all/.git")
+	for _, git := range []string{"all/repo", "all/repo/sub", "beside"} {
+		w.dir(git)
+		w.Grant.Git = append(w.Grant.Git, config.Git{Repo: w.path(git), Access: manifest.Read})
+	}
+	above := func() (found []string) {
+		for _, repo := range w.resolve().Repos {
+			found = append(found, repo.Above)
+		}
+		return found
+	}
+	if got := above(); !slices.Equal(got, []string{"", "", ""}) {
+		t.Errorf("a .git that is no repository: got %q", got)
+	}
+	for _, dir := range []string{"all", "all/repo"} {
+		w.must(os.WriteFile(w.path(dir+"/.git/HEAD"), []byte("ref: refs/heads/main\n"), 0o600))
+	}
+	if got := above(); !slices.Equal(got, []string{w.path("all"), w.path("all/repo"), ""}) {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestRepositories(t *testing.T) {
 	w := newWorld(t)
 	w.dir("notes/sub")

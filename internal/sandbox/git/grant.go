@@ -20,6 +20,9 @@ type Grant struct {
 	Repo string
 	// Alias is a path with symbolic links by which modules may name the directory too; empty if there is none.
 	Alias string
+	// Above is the top level of the repository that contains Repo, if it is above Repo; otherwise empty. Operations that find no repository
+	// at Repo then report that this one is not granted.
+	Above string
 	// Write permits CommitBranch.
 	Write bool
 	// Dir is the handle of the directory, which on Linux may have been opened with O_PATH. If Dir is nil, the directory does not exist. Dir
@@ -61,7 +64,7 @@ func queryGrant[A any](ctx context.Context, o *Ops, at string, write bool, f fun
 			return none, hosterror.Failed("%s: %v", grant.Repo, err)
 		}
 		root := repo.NewRoot(handle.Following(), named, path.Clean(grant.Repo))
-		root.Write = write
+		root.Write, root.Above = write, grant.Above
 		root.Other = o.otherRoot
 		return f(root)
 	})

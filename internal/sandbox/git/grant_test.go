@@ -2,6 +2,7 @@ package git_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,6 +76,27 @@ func TestGrantByAlias(t *testing.T) {
 			if got, err := ops.Ignored(t.Context(), abi.GitPaths{Repo: dir, Paths: []string{filepath.Join(dir, "x")}}); err != nil {
 				t.Errorf("%s: got %v, %v", dir, got, err)
 			}
+		}
+	}
+}
+
+// A module cannot see a repository of which only a part is granted, so that "no repository" would be a false answer.
+func TestGrantOfPartOfRepositoryIsDenied(t *testing.T) {
+	r := gittest.Sample(t, t.TempDir())
+	part := filepath.Join(r.Dir, "part")
+	for _, name := range []string{"dir", "own"} {
+		gittest.Mkdir(t, filepath.Join(part, name))
+	}
+	gittest.Sample(t, filepath.Join(part, "own"))
+	ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: part, Above: r.Dir}}})
+	for name, want := range map[string]string{"": abi.HostDenied, "dir": abi.HostDenied, "own": ""} {
+		at := filepath.Join(part, name)
+		_, err := ops.FindCommit(t.Context(), abi.GitSearch{Repo: at, Text: "second"})
+		if gittest.Code(err) != want || want != "" && !strings.Contains(err.Error(), fmt.Sprintf("{ repo = %q, access", r.Dir)) {
+			t.Errorf("%s: got %v", at, err)
+		}
+		if _, err := ops.TopLevel(t.Context(), abi.GitPath{Path: at}); gittest.Code(err) != want {
+			t.Errorf("%s: got %v", at, err)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func newBox(setup wire.Setup, derive func(context.Context, sandbox.Derivation, s
 		c.Mounts = append(c.Mounts, mount(i, m))
 	}
 	for _, r := range setup.Repos {
-		c.Repos = append(c.Repos, git.Grant{Repo: r.Path, Alias: r.Alias, Write: r.Write, Dir: file(r.File, r.Path)})
+		c.Repos = append(c.Repos, git.Grant{Repo: r.Path, Alias: r.Alias, Above: r.Above, Write: r.Write, Dir: file(r.File, r.Path)})
 	}
 	return sandbox.New(c)
 }

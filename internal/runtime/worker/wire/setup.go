@@ -88,6 +88,7 @@ type FileID struct{ Dev, Ino uint64 }
 type Repo struct {
 	Path  string `json:"path"`
 	Alias string `json:"alias,omitempty"` // another path by which the module may name the repository
+	Above string `json:"above,omitempty"` // top level of the repository that contains Path, if it is above Path
 	Write bool   `json:"write,omitempty"`
 	File  int    `json:"file,omitempty"`
 }

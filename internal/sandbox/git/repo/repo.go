@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 )
 
 const (
@@ -41,7 +42,7 @@ type ObjectDir struct {
 }
 
 // Find returns the repository that contains the directory at the absolute path abs. It returns nil without an error if there is none, or if
-// the path is not a directory. It searches only directories below the root.
+// the path is not a directory. It searches only directories below the root, and denies a repository of which the root is a part.
 func (r *Root) Find(abs string) (*Repository, error) {
 	name, err := r.rel(abs)
 	if err != nil {
@@ -68,8 +69,14 @@ func (r *Root) FindFile(abs string) (*Repository, error) {
 func (r *Root) findFrom(dir string) (*Repository, error) {
 	for ; ; dir = path.Dir(dir) {
 		repo, err := r.OpenRepository(dir)
-		if repo != nil || err != nil || dir == "." {
+		switch {
+		case repo != nil || err != nil:
 			return repo, err
+		case dir == "." && r.Above != "":
+			return nil, hosterror.Denied("%s is in the repository %s, whose top level is outside of the grant; grant that repository, by adding "+
+				"{ repo = %q, access = \"r\" } to the plugin's key git, or with --project", r.path, r.Above, r.Above)
+		case dir == ".":
+			return nil, nil
 		}
 	}
 }

@@ -32,6 +32,7 @@ type Root struct {
 	Handle *beneath.Dir
 	Other  OtherRoots // the other granted directories; nil if there are none
 	Write  bool       // whether the repository is to be changed
+	Above  string     // top level of the repository that contains the directory, if it is above the directory; otherwise empty
 	path   string     // absolute path that modules use for the directory
 	real   string     // path of the directory with symbolic links resolved
 }
