@@ -3,6 +3,9 @@
 package tests
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -95,6 +98,82 @@ func TestChantReadsRepositoryWithoutWriting(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, snapshot(t, filepath.Join(project, ".git"))); diff != "" {
 		t.Errorf("the repository changed (-before +after)\n%s", diff)
+	}
+}
+
+// TestChantReadsEveryLayoutOfRepository checks that branches and commits are found wherever the repository of the project is, if it is
+// granted, and that an answer says so if it is not granted.
+func TestChantReadsEveryLayoutOfRepository(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("NOT CHECKED: the git program, which makes the layouts, is not on PATH")
+	}
+	git := func(dir string, args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.com"}, args...)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	repo := repository(t)
+	git(repo, "update-ref", "refs/heads/main", "main") // as git writes it
+	git(repo, "reset", "-q", "--hard")
+	all := newDir(t, nil)
+	path := func(name string) string { return filepath.Join(all, name) }
+	git(repo, "worktree", "add", "-q", "--detach", path("linked"))
+	git(all, "clone", "-q", "-s", repo, "shared")
+	git(path("shared"), "branch", "-q", "chant/"+goodID, "origin/chant/"+goodID)
+	const sub = "orchard/"
+	git(all, "init", "-q", "whole")
+	branch := map[string]string{"completed": "chant(" + goodID + "): water them", "in_progress": "go on"}
+	for _, status := range []string{"completed", "in_progress"} {
+		title := map[string]string{"completed": "On the branch", "in_progress": "In the folder"}[status]
+		putFile(t, filepath.Join(path("whole"), sub+goodFile), specText(status, title))
+		git(path("whole"), "add", ".")
+		git(path("whole"), "commit", "-q", "-m", branch[status])
+		if status == "completed" {
+			git(path("whole"), "branch", "chant/"+goodID)
+		}
+	}
+	tests := []struct {
+		name, project, dir string // dir is the working directory, relative to the project
+		grant              string // a further repository that is granted; "" if none
+		read               bool
+	}{
+		{"the project is the repository", repo, "", "", true},
+		{"a linked worktree", path("linked"), "", "", false},
+		{"a linked worktree, and its repository is granted", path("linked"), "", repo, true},
+		{"a clone with alternates", path("shared"), "", "", false},
+		{"a clone with alternates, which are granted", path("shared"), "", repo, true},
+		{"a .chant in a subdirectory", path("whole"), sub, "", true},
+		{"the project is a subdirectory", filepath.Join(path("whole"), sub), "", "", false},
+		{"the project is a subdirectory, and its repository is granted", filepath.Join(path("whole"), sub), "", path("whole"), true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			git := "{ repo = '${project}', access = 'r' }"
+			if test.grant != "" {
+				git += fmt.Sprintf(", { repo = %q, access = 'r' }", test.grant)
+			}
+			config := filepath.Join(newDir(t, nil), "bulkhead.toml")
+			putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nfs = [{ path = '${project}', access = 'rw' }]\ngit = [%s]\n", filepath.Join(built.plugins(t), "chant"), git))
+			cmd := programCommand(t, "serve", "--config", config, "--project", test.project)
+			cmd.Dir = filepath.Join(test.project, test.dir)
+			s := startServer(t, cmd)
+			shown, diagnosed := s.mustCall("chant_spec_get", `{"id":"a1b"}`), s.mustCall("chant_diagnose", `{"id":"a1b"}`)
+			s.end()
+			title, commit := `"title": "On the branch"`, "Found: "
+			if !test.read {
+				title, commit = `"title": "In the folder"`, "Cannot run git log: "
+			}
+			if !strings.Contains(shown, title) {
+				t.Errorf("get: got %s, want %s", shown, title)
+			}
+			if !strings.Contains(diagnosed, commit) || strings.Contains(diagnosed, "No matching commit") {
+				t.Errorf("diagnose: got %s, want %s", diagnosed, commit)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@
 package board
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -17,11 +18,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
 )
 
-// Git reads the Git repository whose root directory is the root of the project.
+// Git reads the Git repository that contains the project. If there is none, there are no branches and no files.
 type Git interface {
 	// BranchExists reports whether the local branch with the given name exists.
 	BranchExists(branch string) (bool, error)
-	// ReadFile returns the content of a file in a local branch. The path is relative to the root of the repository.
+	// ReadFile returns the content of a file in a local branch. The path is relative to the root of the project.
 	ReadFile(branch, path string) (content []byte, found bool, err error)
 }
 
@@ -44,6 +45,11 @@ type Entry struct {
 type Board struct {
 	Entries []*Entry          // all loaded specs, in the order of id.Compare
 	Errors  []*spec.LoadError // one error for each file that is not loaded, in the order of the paths
+
+	// Unread are the ids of specs in progress whose branches cannot be read, so that their Spec is the version in the file. UnreadErr is
+	// the first reason.
+	Unread    []string
+	UnreadErr error
 
 	dir     store.Dir
 	git     Git
@@ -201,11 +207,9 @@ func (b *Board) entryOf(file specFile) (*Entry, error) {
 		return nil, failed
 	}
 	entry := &Entry{ID: file.ID, Spec: &file.summary.shown, File: file.File, key: file.key, summary: file.summary, matches: file.matches}
-	if b.git != nil {
-		if shown := fromBranch(entry, b.git); shown != nil {
-			found := summaryOf(shown)
-			entry.Spec, entry.summary, entry.unmatched = &found.shown, &found, true
-		}
+	if shown := b.fromBranch(entry); shown != nil {
+		found := summaryOf(shown)
+		entry.Spec, entry.summary, entry.unmatched = &found.shown, &found, true
 	}
 	return entry, nil
 }
@@ -225,10 +229,8 @@ func (b *Board) open(file store.File) (*Entry, error) {
 		return nil, err
 	}
 	entry := &Entry{ID: file.ID, Spec: parsed, File: file, Sum: sum}
-	if b.git != nil {
-		if shown := fromBranch(entry, b.git); shown != nil {
-			entry.Spec = shown
-		}
+	if shown := b.fromBranch(entry); shown != nil {
+		entry.Spec = shown
 	}
 	return entry, nil
 }
@@ -256,20 +258,24 @@ func (b *Board) readArchive(dir store.Dir) store.Archived {
 }
 
 // fromBranch returns the version of a spec in progress that its branch has; nil if the branch has no version that can
-// be loaded.
-func fromBranch(entry *Entry, git Git) *spec.Spec {
-	if entry.Spec.Status != spec.InProgress {
+// be loaded. If the repository cannot be read, fromBranch adds the spec to Unread.
+func (b *Board) fromBranch(entry *Entry) *spec.Spec {
+	if b.git == nil || entry.Spec.Status != spec.InProgress {
 		return nil
 	}
 	branch := "chant/" + entry.ID
 	if entry.Spec.Branch != nil {
 		branch = *entry.Spec.Branch
 	}
-	if exists, err := git.BranchExists(branch); err != nil || !exists {
-		return nil
+	exists, err := b.git.BranchExists(branch)
+	var content []byte
+	if err == nil && exists {
+		content, exists, err = b.git.ReadFile(branch, store.DirName+"/specs/"+entry.ID+".md")
 	}
-	content, found, err := git.ReadFile(branch, store.DirName+"/specs/"+entry.ID+".md")
-	if err != nil || !found {
+	if err != nil {
+		b.addUnread(entry.ID, err)
+	}
+	if err != nil || !exists {
 		return nil
 	}
 	shown, err := spec.Parse(string(content))
@@ -277,6 +283,14 @@ func fromBranch(entry *Entry, git Git) *spec.Spec {
 		return nil
 	}
 	return shown
+}
+
+// addUnread adds a spec to Unread, unless it is there: a spec may be read more than once.
+func (b *Board) addUnread(id string, err error) {
+	if !slices.Contains(b.Unread, id) {
+		b.Unread = append(b.Unread, id)
+	}
+	b.UnreadErr = cmp.Or(b.UnreadErr, err)
 }
 
 // Find reads the spec with the id in text. The id may be abbreviated as for id.Resolve. If text is the full id of a

@@ -144,17 +144,12 @@ func open() (*workflow.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	project := &workflow.Project{
+	return &workflow.Project{
 		Dir:    dir,
+		Git:    &repository{root: dir.Root},
 		Now:    time.Now(),
 		Random: rand.Reader,
 		Warn:   func(text string) { sdk.Log(sdk.LevelWarn, "%s", text) },
 		Debug:  func(text string) { sdk.Log(sdk.LevelDebug, "%s", text) },
-	}
-	// A path in a branch is relative to the root of the repository. So the plugin reads branches only if .chant is in
-	// that root.
-	if dir.Root == top {
-		project.Git = repository(top)
-	}
-	return project, nil
+	}, nil
 }

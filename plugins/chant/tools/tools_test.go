@@ -1,6 +1,7 @@
 package tools_test
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/tools"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
@@ -19,7 +21,7 @@ const (
 	noProject      = notInitialized + " Not in a chant project directory: run it in the project's root, or navigate to a directory containing `.chant/`."
 )
 
-// newHost returns a host with a new project, and the path of the project. The argument files maps paths relative to
+// newHost returns a host with a new project outside of any repository, and the path of the project. The argument files maps paths relative to
 // .chant to contents.
 func newHost(t *testing.T, files map[string]string) (*sdktest.Host, string) {
 	t.Helper()
@@ -30,6 +32,11 @@ func newHost(t *testing.T, files map[string]string) (*sdktest.Host, string) {
 	p := sdk.New()
 	tools.Register(p)
 	host := sdktest.New(t, p, manifest)
+	for operation, none := range map[string]any{ // no repository
+		abi.OpGitBranchExists: false, abi.OpGitFindCommit: abi.GitCommit{},
+	} {
+		host.Handle(operation, func(json.RawMessage) (any, error) { return none, nil })
+	}
 	return host, layOut(t, files)
 }
 

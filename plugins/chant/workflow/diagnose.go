@@ -35,7 +35,7 @@ func (p *Project) Diagnose(id string) (Diagnosis, error) {
 	if err != nil {
 		return Diagnosis{}, err
 	}
-	commit, committed := p.checkCommit(entry)
+	commit, search := p.checkCommit(entry)
 	unchecked := criteria.Unchecked(entry.Spec.Body)
 	result := Diagnosis{
 		ID:       entry.ID,
@@ -47,10 +47,10 @@ func (p *Project) Diagnose(id string) (Diagnosis, error) {
 			p.checkLock(entry),
 			commit,
 			checkCriteria(unchecked),
-			checkConsistency(entry.Spec.Status, committed, unchecked),
+			checkConsistency(entry.Spec.Status, search, unchecked),
 		},
 	}
-	result.summarize(committed, unchecked)
+	result.summarize(search, unchecked)
 	return result, nil
 }
 
@@ -75,20 +75,32 @@ func (p *Project) checkLock(entry *board.Entry) Check {
 	return passed(name, "Present (spec may be running) (checked in main)")
 }
 
-func (p *Project) checkCommit(entry *board.Entry) (check Check, committed bool) {
-	const name = "Git commit"
-	if p.Git == nil {
-		return failed(name, "No matching commit found"), false
+// commitCheck is the name of the check for a commit.
+const commitCheck = "Git commit"
+
+// search is the result of the search for a commit.
+type search int
+
+const (
+	absent  search = iota // no commit mentions the spec
+	found                 // a commit mentions the spec
+	unknown               // the repository cannot be read
+)
+
+func (p *Project) checkCommit(entry *board.Entry) (Check, search) {
+	var hash string
+	var err error
+	if p.Git != nil {
+		hash, err = p.Git.FindCommit("chant(" + entry.ID + ")")
 	}
-	hash, err := p.Git.FindCommit("chant(" + entry.ID + ")")
 	switch {
 	case err != nil:
 		p.Warn("cannot search for the spec's commit: " + err.Error())
-		return failed(name, "Cannot run git log"), false
+		return failed(commitCheck, "Cannot run git log: "+err.Error()), unknown
 	case hash == "":
-		return failed(name, "No matching commit found"), false
+		return failed(commitCheck, "No matching commit found"), absent
 	}
-	return passed(name, "Found: "+hash), true
+	return passed(commitCheck, "Found: "+hash), found
 }
 
 func checkCriteria(unchecked int) Check {
@@ -99,18 +111,18 @@ func checkCriteria(unchecked int) Check {
 	return passed(name, "All satisfied")
 }
 
-func checkConsistency(status spec.Status, committed bool, unchecked int) Check {
+func checkConsistency(status spec.Status, commit search, unchecked int) Check {
 	const name = "Status consistency"
 	switch {
-	case status == spec.InProgress && committed:
+	case status == spec.InProgress && commit == found:
 		return failed(name, "Status is in_progress but commit exists (should be completed?)")
-	case status == spec.Completed && !committed:
+	case status == spec.Completed && commit == absent:
 		return failed(name, "Status is completed but no commit found")
 	case status == spec.Completed && unchecked > 0:
 		return failed(name, "Status is completed but acceptance criteria unchecked")
-	case status == spec.Pending && committed:
+	case status == spec.Pending && commit == found:
 		return failed(name, "Status is pending but commit exists")
-	case status == spec.Ready && committed:
+	case status == spec.Ready && commit == found:
 		return failed(name, "Status is ready but commit exists")
 	case status == spec.Failed:
 		return passed(name, "Marked as failed")
@@ -122,27 +134,32 @@ func checkConsistency(status spec.Status, committed bool, unchecked int) Check {
 		return passed(name, "Marked as cancelled (preserved but excluded from list and work)")
 	case status == spec.Paused:
 		return passed(name, "Paused (work stopped mid-execution)")
+	case commit == unknown:
+		return passed(name, "Not checked: git cannot be read")
 	}
 	return Check{Name: name, Passed: true}
 }
 
-// summarize sets the fields Diagnosis and Suggestion of d.
-func (d *Diagnosis) summarize(committed bool, unchecked int) {
+// summarize sets the fields Diagnosis and Suggestion of d. A commit check that could not be made is no issue of the spec.
+func (d *Diagnosis) summarize(commit search, unchecked int) {
 	var names []string
 	for _, check := range d.Checks {
-		if !check.Passed {
+		if !check.Passed && (check.Name != commitCheck || commit != unknown) {
 			names = append(names, check.Name)
 		}
 	}
 	var suggestion string
 	switch {
+	case len(names) == 0 && commit == unknown:
+		d.Diagnosis = "All other checks passed, but commits are not checked: git cannot be read."
+		suggestion = "Let the plugin read the repository: the check \"" + commitCheck + "\" says what prevents it."
 	case len(names) == 0:
 		d.Diagnosis = "All checks passed. Spec appears healthy."
 		return
-	case d.Status == spec.InProgress && committed && unchecked == 0:
+	case d.Status == spec.InProgress && commit == found && unchecked == 0:
 		d.Diagnosis = "Spec appears complete but wasn't finalized."
 		suggestion = fmt.Sprintf("Run `just chant work %s --finalize` to fix.", d.ID)
-	case d.Status == spec.InProgress && committed:
+	case d.Status == spec.InProgress && commit == found:
 		d.Diagnosis = "Spec has a commit but acceptance criteria not all satisfied."
 		suggestion = "Complete the unchecked acceptance criteria and re-run the spec."
 	case d.Status == spec.InProgress:

@@ -19,6 +19,8 @@ func TestDiagnose(t *testing.T) {
 		none    = "!Git commit: No matching commit found"
 		found   = "Git commit: Found: 9f3c2ab"
 		done    = "Acceptance criteria: All satisfied"
+		unread  = "!Git commit: Cannot run git log: object not found"
+		unsure  = "Status consistency: Not checked: git cannot be read"
 		oneOpen = "!Acceptance criteria: 1 unchecked items remaining"
 		status  = "Status consistency"
 		runLog  = "Run `just chant log a` for details"
@@ -85,9 +87,22 @@ func TestDiagnose(t *testing.T) {
 			"Spec has issues: Log file, Status consistency", runLog,
 		},
 		{
-			"a Git error", spec("failed", "# T"), broken{},
-			[]string{valid, noLog, noLock, "!Git commit: Cannot run git log", done, status + ": Marked as failed"},
-			"Spec has issues: Log file, Git commit", runLog,
+			"git cannot be read: commits are not checked", spec("failed", "# T"), broken{},
+			[]string{valid, noLog, noLock, unread, done, status + ": Marked as failed"},
+			"Spec has issues: Log file", runLog,
+		},
+		{
+			"completed, and git cannot be read", spec("completed", "# T"), broken{},
+			[]string{valid, noLog, noLock, unread, done, unsure}, "Spec has issues: Log file", runLog,
+		},
+		{
+			"completed with an open box, and git cannot be read", spec("completed", openBox), broken{},
+			[]string{valid, noLog, noLock, unread, oneOpen, "!" + status + ": Status is completed but acceptance criteria unchecked"},
+			"Spec has issues: Log file, Acceptance criteria, Status consistency", runLog,
+		},
+		{
+			"in progress, and git cannot be read", spec("in_progress", "# T"), broken{},
+			[]string{valid, noLog, noLock, unread, done, unsure}, "Spec is in progress but has issues.", "Check the log: `just chant log a`",
 		},
 		{
 			"no repository", spec("cancelled", "# T"), nil,
@@ -124,6 +139,14 @@ func TestDiagnose(t *testing.T) {
 			if err != nil || *got.Checks[5].Details != want {
 				t.Errorf("%s: got %+v, %v", status, got.Checks, err)
 			}
+		}
+	})
+	t.Run("a spec without issues, and git cannot be read", func(t *testing.T) {
+		p := newProject(t, files{"specs/a.md": spec("completed", "# T"), "logs/a.log": ""})
+		p.Git = broken{}
+		got, err := p.Diagnose("a")
+		if err != nil || !strings.Contains(got.Diagnosis, "commits are not checked") || got.Suggestion == nil {
+			t.Errorf("got %+v, %v", got, err)
 		}
 	})
 	t.Run("a healthy spec with a log and a lock", func(t *testing.T) {

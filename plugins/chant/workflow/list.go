@@ -80,6 +80,7 @@ func (p *Project) Search(query string, status *string) ([]Hit, error) {
 		return nil, err
 	}
 	p.logErrors(loaded.Errors)
+	p.noteUnread(loaded)
 	if omitted := loaded.Omitted(); omitted != "" {
 		p.note(omitted)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// Git reads the Git repository whose root directory is the root of the project.
+// Git reads the Git repository that contains the project. Its methods return an error if that repository cannot be read.
 type Git interface {
 	board.Git
 	// FindCommit returns the hash of the newest commit whose message contains text; "" if no message contains text.
@@ -64,7 +65,30 @@ func (p *Project) load(branches bool) (*board.Board, error) {
 		return nil, err
 	}
 	p.logErrors(loaded.Errors)
+	p.noteUnread(loaded)
 	return loaded, nil
+}
+
+// noteUnread says which specs in progress are shown from their files because their branches cannot be read.
+func (p *Project) noteUnread(loaded *board.Board) {
+	if len(loaded.Unread) == 0 {
+		return
+	}
+	subject := "1 spec in progress is"
+	if n := len(loaded.Unread); n > 1 {
+		subject = fmt.Sprintf("%d specs in progress are", n)
+	}
+	text := fmt.Sprintf("%s shown from the files, not from the branches, because git cannot be read: %s: %s", subject, named(loaded.Unread), loaded.UnreadErr)
+	p.Warn(text)
+	p.note(text)
+}
+
+// named returns the first maxNamed of names.
+func named(names []string) string {
+	if len(names) > maxNamed {
+		names = append(slices.Clone(names[:maxNamed]), "…")
+	}
+	return strings.Join(names, ", ")
 }
 
 // boardGit returns the Git that a board uses; nil if the board has to read specs in progress from their files.
@@ -101,10 +125,7 @@ func (p *Project) logErrors(failed []*spec.LoadError) {
 	if len(names) > 1 {
 		count = fmt.Sprintf("%d specs are", len(names))
 	}
-	if len(names) > maxNamed {
-		names = append(names[:maxNamed], "…")
-	}
-	p.Warn(fmt.Sprintf("%s not loaded: %s (chant_diagnose with the id gives the reason)", count, strings.Join(names, ", ")))
+	p.Warn(fmt.Sprintf("%s not loaded: %s (chant_diagnose with the id gives the reason)", count, named(names)))
 }
 
 // find loads the board and returns the entry with the given id; see load and board.Board.Find.
