@@ -52,10 +52,16 @@ func split(text string) (head, body string, line int) {
 	if !ok {
 		return "", trimmed, 0
 	}
-	head, body, ok = strings.Cut(rest, "\n---")
-	if !ok {
+	end := strings.Index(rest, "\n---")
+	if end < 0 {
+		end = len(rest)
+	}
+	if cr := strings.Index(rest[:end], "\r---"); cr >= 0 { // a carriage return alone ends a line in YAML
+		end = cr
+	}
+	if end == len(rest) {
 		return "", trimmed, 0
 	}
 	line = 1 + strings.Count(text[:strings.Index(text, "---")], "\n")
-	return head + "\n", strings.TrimSpace(body), line
+	return rest[:end] + "\n", strings.TrimSpace(rest[end+len("\n---"):]), line
 }

@@ -31,6 +31,7 @@ func TestParse(t *testing.T) {
 		{"frontmatter of comments only", "---\n# nothing\n---\nx", spec.Spec{Type: "code", Status: spec.Pending, Body: "x"}},
 		{"white space around the file", "\n\n---\ntype: task\n---\n\n\nx\n\n", spec.Spec{Type: "task", Status: spec.Pending, Body: "x"}},
 		{"a byte order mark hides the frontmatter", "\ufeff---\ntype: task\n---\nx", spec.Spec{Type: "code", Status: spec.Pending, Body: "\ufeff---\ntype: task\n---\nx"}},
+		{"carriage returns alone", "---\rtype: task\rlabels: [a]\r---\r# T\r", spec.Spec{Type: "task", Status: spec.Pending, Labels: []string{"a"}, Body: "# T"}},
 		{"carriage returns", "---\r\ntype: task\r\nlabels: [a]\r\n---\r\n# T\r\n", spec.Spec{Type: "task", Status: spec.Pending, Labels: []string{"a"}, Body: "# T"}},
 		{
 			"dashes inside a value do not end the frontmatter",

@@ -1,5 +1,7 @@
 package spec
 
+import "strings"
+
 // Status is the value of the key status of a spec.
 type Status string
 
@@ -33,6 +35,19 @@ func ParseStatus(name string) (Status, bool) {
 	status := Status(name)
 	return status, status.Title() != ""
 }
+
+// FindStatus is like ParseStatus, and accepts the joined names, too.
+func FindStatus(name string) (Status, bool) {
+	for status := range titles {
+		if name == string(status) || name == string(status.Joined()) {
+			return status, true
+		}
+	}
+	return "", false
+}
+
+// Joined returns the name that the MCP server of the chant CLI shows: inprogress for in_progress.
+func (s Status) Joined() Status { return Status(strings.ReplaceAll(string(s), "_", "")) }
 
 // Title returns the name of the status in messages, such as InProgress.
 func (s Status) Title() string { return titles[s] }

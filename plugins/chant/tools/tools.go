@@ -102,6 +102,9 @@ func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	if project.Joined, err = joined(os.Getenv(statusWords)); err != nil {
+		return nil, err
+	}
 	given, err := t.parse(raw)
 	if err != nil {
 		return nil, err
@@ -128,6 +131,20 @@ func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 	result := sdk.Text(text)
 	result.Content = append(result.Content, notes...)
 	return result, nil
+}
+
+// statusWords is the variable that chooses between the names of statuses in results.
+const statusWords = "CHANT_STATUS_WORDS"
+
+// joined returns whether results show joined names of statuses, according to the value of the variable statusWords.
+func joined(value string) (bool, error) {
+	switch value {
+	case "", "contract":
+		return false, nil
+	case "joined":
+		return true, nil
+	}
+	return false, fmt.Errorf("%s is %q: set it to contract (in_progress) or joined (inprogress), or unset it", statusWords, value)
 }
 
 // open returns the project that contains the working directory.

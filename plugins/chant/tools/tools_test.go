@@ -79,6 +79,41 @@ func three() map[string]string {
 	}
 }
 
+// TestStatusWords checks that results can have the names of statuses that the real program shows, and filters accept both.
+func TestStatusWords(t *testing.T) {
+	host, _ := newHost(t, map[string]string{
+		"specs/a.md": "---\nstatus: in_progress\n---\n# A", "specs/b.md": "---\nstatus: needs_attention\n---\n# B",
+	})
+	for value, words := range map[string][2]string{
+		"": {"in_progress", "needs_attention"}, "contract": {"in_progress", "needs_attention"}, "joined": {"inprogress", "needsattention"},
+	} {
+		t.Setenv("CHANT_STATUS_WORDS", value)
+		for i, id := range []string{"a", "b"} {
+			want := `"status": "` + words[i] + `"`
+			for _, filter := range []string{"in_progress", "inprogress", "needs_attention", "needsattention"} {
+				shown := call(t, host, "chant_spec_list", `{"status": "`+filter+`"}`)
+				if strings.Contains(shown, want) != strings.HasPrefix(filter, words[i][:2]) || strings.Count(shown, `"id"`) != 1 {
+					t.Errorf("%s, filter %s: got %s", value, filter, shown)
+				}
+			}
+			for tool, arguments := range map[string]string{
+				"chant_spec_list": `{}`, "chant_search": `{"query": ""}`, "chant_spec_get": `{"id": "` + id + `"}`, "chant_diagnose": `{"id": "` + id + `"}`,
+			} {
+				if got := call(t, host, tool, arguments); !strings.Contains(got, want) {
+					t.Errorf("%s, %s: got %s, want %s", value, tool, got, want)
+				}
+			}
+		}
+		if got := call(t, host, "chant_status", `{"brief": true}`); got != "1 in_progress | 1 needs_attention" {
+			t.Errorf("%s: got %s", value, got)
+		}
+	}
+	t.Setenv("CHANT_STATUS_WORDS", "bogus")
+	if got := call(t, host, "chant_status", `{}`); !strings.HasPrefix(got, `! CHANT_STATUS_WORDS is "bogus"`) {
+		t.Error(got)
+	}
+}
+
 func TestResults(t *testing.T) {
 	tests := []struct {
 		name, tool, arguments, want string

@@ -51,6 +51,7 @@ func (p *Project) Diagnose(id string) (Diagnosis, error) {
 		},
 	}
 	result.summarize(search, unchecked)
+	result.Status = p.shown(result.Status)
 	return result, nil
 }
 

@@ -14,8 +14,8 @@ type Hit struct {
 	Type   string      `json:"type"`
 }
 
-func hitOf(entry *board.Entry) Hit {
-	return Hit{entry.ID, entry.Title(), entry.Status, entry.Spec.Type}
+func (p *Project) hitOf(entry *board.Entry) Hit {
+	return Hit{entry.ID, entry.Title(), p.shown(entry.Status), entry.Spec.Type}
 }
 
 // Row holds the fields of a spec that a list shows.
@@ -25,8 +25,8 @@ type Row struct {
 	Labels    []string `json:"labels"`
 }
 
-func rowOf(entry *board.Entry) Row {
-	return Row{hitOf(entry), entry.Spec.DependsOn, entry.Spec.Labels}
+func (p *Project) rowOf(entry *board.Entry) Row {
+	return Row{p.hitOf(entry), entry.Spec.DependsOn, entry.Spec.Labels}
 }
 
 // Page is the part of a list up to the requested number of specs.
@@ -44,7 +44,7 @@ func (p *Project) List(status *string, limit uint64) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	return page(loaded, filterByStatus(loaded, status), limit), nil
+	return p.page(loaded, filterByStatus(loaded, status), limit), nil
 }
 
 // Ready returns the specs on which work can begin.
@@ -53,10 +53,10 @@ func (p *Project) Ready(limit uint64) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	return page(loaded, loaded.Ready, limit), nil
+	return p.page(loaded, loaded.Ready, limit), nil
 }
 
-func page(loaded *board.Board, keep func(*board.Entry) bool, limit uint64) Page {
+func (p *Project) page(loaded *board.Board, keep func(*board.Entry) bool, limit uint64) Page {
 	result := Page{Specs: []Row{}, Limit: limit, Omitted: loaded.Omitted()}
 	for _, entry := range loaded.Entries {
 		if !keep(entry) {
@@ -64,7 +64,7 @@ func page(loaded *board.Board, keep func(*board.Entry) bool, limit uint64) Page 
 		}
 		result.Total++
 		if uint64(len(result.Specs)) < limit {
-			result.Specs = append(result.Specs, rowOf(entry))
+			result.Specs = append(result.Specs, p.rowOf(entry))
 		}
 	}
 	result.Returned = len(result.Specs)
@@ -89,7 +89,7 @@ func (p *Project) Search(query string, status *string) ([]Hit, error) {
 	})
 	hits := []Hit{}
 	for _, entry := range found {
-		hits = append(hits, hitOf(entry))
+		hits = append(hits, p.hitOf(entry))
 	}
 	return hits, nil
 }
@@ -115,7 +115,7 @@ func (p *Project) Get(id string) (Details, error) {
 	}
 	s := entry.Spec
 	return Details{
-		Row: rowOf(entry), TargetFiles: s.TargetFiles, Context: s.Context, Prompt: s.Prompt, Branch: s.Branch, Commits: s.Commits,
+		Row: p.rowOf(entry), TargetFiles: s.TargetFiles, Context: s.Context, Prompt: s.Prompt, Branch: s.Branch, Commits: s.Commits,
 		CompletedAt: s.CompletedAt, Model: s.Model, Body: s.Body,
 	}, nil
 }

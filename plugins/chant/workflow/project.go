@@ -32,8 +32,17 @@ type Project struct {
 	Now    time.Time    // the current time; dates and times in results use its location
 	Random io.Reader    // the source of random bytes for the suffixes of new ids
 	Warn   func(string) // logs a warning
+	Joined bool         // whether results show joined names of statuses: inprogress, needsattention (see spec.Status.Joined)
 	Debug  func(string) // logs a message at level debug
 	Note   func(string) // adds a note about omitted content to an answer whose format has no field for the note; may be nil
+}
+
+// shown returns the name of a status in results.
+func (p *Project) shown(status spec.Status) spec.Status {
+	if p.Joined {
+		return status.Joined()
+	}
+	return status
 }
 
 func (p *Project) note(text string) {
@@ -145,7 +154,7 @@ func filterByStatus(loaded *board.Board, name *string) func(*board.Entry) bool {
 	if name == nil {
 		return isAny
 	}
-	status, known := spec.ParseStatus(*name)
+	status, known := spec.FindStatus(*name)
 	switch {
 	case !known:
 		return isAny
