@@ -29,6 +29,8 @@ type FS interface {
 	Mkdir(path string, mode fs.FileMode) error
 	// Link creates the hard link at the path to, for the file at the path from. It fails with fs.ErrExist if the path to exists.
 	Link(from, to string) error
+	// Symlink creates a symbolic link with the given target. It fails with fs.ErrExist if the path exists.
+	Symlink(target, path string) error
 	Rename(from, to string) error
 	// Remove removes a file, a symbolic link or an empty directory.
 	Remove(path string) error
@@ -86,6 +88,9 @@ func (OS) Mkdir(path string, mode fs.FileMode) error { return os.Mkdir(path, mod
 
 // Link calls os.Link.
 func (OS) Link(from, to string) error { return os.Link(from, to) }
+
+// Symlink calls os.Symlink.
+func (OS) Symlink(target, path string) error { return os.Symlink(target, path) }
 
 // Rename calls os.Rename.
 func (OS) Rename(from, to string) error { return os.Rename(from, to) }

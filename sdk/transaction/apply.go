@@ -109,7 +109,7 @@ func (t *run) stageStep(i int, s Step) error {
 		if err := t.proveStep(s); err != nil {
 			return err
 		}
-		if err := t.secondName(s.Path, old); filesystem.IsAbsent(err) {
+		if err := t.secondName(s, old); filesystem.IsAbsent(err) {
 			return changed(s.Path)
 		} else if err != nil {
 			return err
@@ -118,19 +118,38 @@ func (t *run) stageStep(i int, s Step) error {
 	if err := t.proveStep(s); err != nil {
 		return err
 	}
+	if target := t.changes[i].Link; target != "" {
+		return t.symlink(target, fresh)
+	}
 	return t.write(fresh, t.changes[i].After, like)
 }
 
-// secondName gives a file a second name: a hard link, or a copy if the file system has no hard links.
-func (t *run) secondName(path, name string) error {
-	if t.link(path, name) == nil {
+// secondName gives the file of a step a second name: a hard link, or a copy if the file system has no hard links. Not every system has hard
+// links of symbolic links, so a symbolic link is always copied.
+func (t *run) secondName(s Step, name string) error {
+	if s.NoFollow {
+		if target, isLink, err := t.readLink(s.Path); err != nil {
+			return err
+		} else if isLink {
+			return t.symlink(target, name)
+		}
+	}
+	if t.link(s.Path, name) == nil {
 		return nil
 	}
-	content, err := filesystem.ReadFile(t.fs, path, maxJournal)
+	content, err := filesystem.ReadFile(t.fs, s.Path, maxJournal)
 	if err != nil {
 		return err
 	}
-	return t.write(name, content, path)
+	return t.write(name, content, s.Path)
+}
+
+func (t *run) symlink(target, path string) error {
+	err := t.fs.Symlink(target, path)
+	if err == nil {
+		t.touch(path)
+	}
+	return err
 }
 
 // write durably creates a file. Before the file gets any content, it gets the permission bits of the file at the path like.
@@ -217,7 +236,7 @@ func (t *run) place(fresh, path string) error {
 		return changed(path)
 	}
 	if err != nil {
-		return t.rename(fresh, path) // the file system has no hard links
+		return t.rename(fresh, path) // the file system has no hard links, or none of symbolic links
 	}
 	return t.remove(fresh)
 }
@@ -233,7 +252,7 @@ func (t *run) take(s Step, old string) error {
 	if err := t.revert(t.proveStep(s), old, s.Path); err != nil {
 		return err
 	}
-	now, err := t.digest(old)
+	now, err := t.digest(old, s.NoFollow)
 	if err == nil && now != s.Before {
 		err = changed(s.Path)
 	}

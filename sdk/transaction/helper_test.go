@@ -137,6 +137,7 @@ func newScene(t testing.TB, oneName bool) *scene {
 	base := tree(t, map[string]string{
 		"root/run.sh": "old run", "root/gone.md": "old gone", "root/private.md": "old private", "root/real/kept.md": "kept",
 		"root/pruned/deep/last.md": "last", "root/active/file": "moved", "root/done/": "",
+		"root/linked.md": "-> run.sh", "root/unlinked.md": "-> run.sh", "root/plain.md": "old plain",
 	})
 	s := &scene{root: filepath.Join(base, "root")}
 	for name, mode := range map[string]os.FileMode{"run.sh": 0o755, "private.md": 0o600, "gone.md": 0o640} {
@@ -154,6 +155,9 @@ func newScene(t testing.TB, oneName bool) *scene {
 		s.change("real/new.md", "", "new in an old directory"),
 		s.change("real/kept.md", "kept", "kept"), // a change that has no effect
 		s.change("pruned/deep/last.md", "last", ""),
+		s.replaceLink("linked.md", "new linked"), // its target is changed, too
+		s.replaceLink("unlinked.md", ""),
+		{Root: s.root, Path: s.at("plain.md"), Before: digest("old plain"), NoFollow: true, Link: "run.sh"},
 		{Root: s.root, Path: s.at("done/dated"), From: s.at("active")},
 	}
 	s.changes[6].Prune = true
@@ -161,6 +165,7 @@ func newScene(t testing.TB, oneName bool) *scene {
 	s.after = map[string]string{
 		"run.sh": "755 new run", "a/": "", "a/b/": "", "a/b/new.md": "644 new in new directories", "private.md": "600 new private",
 		"real/": "", "real/kept.md": "644 kept", "real/new.md": "644 new in an old directory",
+		"linked.md": "755 new linked", "plain.md": "-> run.sh",
 		"done/": "", "done/dated/": "", "done/dated/file": "644 moved",
 	}
 	return s
@@ -173,6 +178,13 @@ func (s *scene) change(name, before, after string) transaction.Change {
 	if before != "" {
 		c.Before = digest(before)
 	}
+	return c
+}
+
+// replaceLink returns a change of a symbolic link to run.sh.
+func (s *scene) replaceLink(name, after string) transaction.Change {
+	c := s.change(name, "", after)
+	c.Before, c.NoFollow = transaction.LinkDigest("run.sh"), true
 	return c
 }
 

@@ -41,6 +41,8 @@ type Step struct {
 	After  string `json:"after"`
 	From   string `json:"from,omitempty"`
 	Prune  bool   `json:"prune,omitempty"`
+	// NoFollow is set if Before or After can be a LinkDigest.
+	NoFollow bool `json:"no_follow,omitempty"`
 }
 
 // Format defines how a Log stores its journal. Fields that are zero have defaults.

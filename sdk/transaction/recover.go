@@ -133,11 +133,11 @@ func (t *run) allSwitched() (bool, error) {
 		if s.From != "" {
 			return t.isMoved(s)
 		}
-		now, err := t.digest(s.Path)
+		now, err := t.digest(s.Path, s.NoFollow)
 		if err == nil && now == s.After && s.After == "" {
 			old, _ := t.format.Names(t.journal, i)
 			var removed string
-			removed, err = t.digest(old)
+			removed, err = t.digest(old, s.NoFollow)
 			if err == nil && removed != s.Before {
 				return false, nil
 			}
@@ -193,7 +193,7 @@ func (t *run) undo(i int, s Step) (theirs bool, err error) {
 		return false, t.rename(s.Path, s.From)
 	}
 	old, fresh := t.format.Names(t.journal, i)
-	now, err := t.digest(s.Path)
+	now, err := t.digest(s.Path, s.NoFollow)
 	if err != nil || now == s.Before {
 		return false, err
 	}

@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -70,7 +71,12 @@ type Change struct {
 	After  []byte // the new content of the file
 	Delete bool   // whether to remove the file instead of writing it
 	Prune  bool   // with Delete: whether to remove directories below Root that become empty too
-	Like   string // path of a file whose permission bits a new file gets; empty: 0644; a replaced file keeps its own bits
+	// NoFollow changes a symbolic link at Path instead of its target. Before is then the LinkDigest of the link. Without NoFollow, Before is the
+	// Digest of the target, and callers that want to write the target pass the path of the target.
+	NoFollow bool
+	// Link, if not empty, is the target of a symbolic link that replaces the file at Path. It requires NoFollow.
+	Link string
+	Like string // path of a file whose permission bits a new file gets; empty: 0644; a replaced file keeps its own bits
 	// From, if not empty, is a file or directory below Root that is renamed to Path. Path must not exist unless an earlier change moves it
 	// away. Contents and Before are not checked. To replace a directory, make two moves: move the old directory to a place that is removed
 	// after the transaction, then move the new directory to Path.
@@ -86,6 +92,9 @@ var (
 
 // Digest returns the SHA-256 of content in hexadecimal digits.
 func Digest(content []byte) string { return digest.Hex(content) }
+
+// LinkDigest returns the digest that stands for a symbolic link with the given target in a Change with NoFollow.
+func LinkDigest(target string) string { return digest.Hex([]byte("symbolic link\x00" + target)) }
 
 // Apply makes all changes in their order. If one of them fails, Apply undoes the others and returns an error: ErrPending, ErrChanged, or an
 // error of the file system. If the rollback fails as well, the error contains both reasons, and Recover tries the rollback again.
@@ -196,8 +205,14 @@ func (l Log) check(changes []Change) (*run, error) {
 	t := l.run(&Journal{Version: journalVersion, ID: hex.EncodeToString(id)})
 	planned, seen, vacated := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, change := range changes {
-		s := Step{Root: change.Root, Path: change.Path, Before: change.Before, From: change.From, Prune: change.Prune}
-		if !change.Delete && change.From == "" {
+		s := Step{Root: change.Root, Path: change.Path, Before: change.Before, From: change.From, Prune: change.Prune, NoFollow: change.NoFollow}
+		switch {
+		case change.Delete || change.From != "":
+		case change.Link != "" && change.NoFollow:
+			s.After = LinkDigest(change.Link)
+		case change.Link != "":
+			return nil, fmt.Errorf("%s: a symbolic link is written only with NoFollow", change.Path)
+		default:
 			s.After = Digest(change.After)
 		}
 		if err := t.expect(s); err != nil && !(s.From != "" && vacated[s.Path] && errors.Is(err, ErrChanged)) {
@@ -265,7 +280,7 @@ func (t *run) expect(s Step) error {
 		}
 		return about(s.Path, errors.Join(err, pathErr))
 	}
-	now, err := t.digest(s.Path)
+	now, err := t.digest(s.Path, s.NoFollow)
 	if err != nil {
 		return about(s.Path, err)
 	}
@@ -275,10 +290,15 @@ func (t *run) expect(s Step) error {
 	return nil
 }
 
-// digest returns the Digest of a file; empty if the path does not exist.
-func (t *run) digest(path string) (string, error) {
+// digest returns the Digest of a file; empty if the path does not exist. With noFollow, it returns the LinkDigest of a symbolic link.
+func (t *run) digest(path string, noFollow bool) (string, error) {
 	if exists, err := filesystem.Exists(t.fs, path); err != nil || !exists {
 		return "", err
+	}
+	if noFollow {
+		if target, isLink, err := t.readLink(path); err != nil || isLink {
+			return LinkDigest(target), err
+		}
 	}
 	info, err := t.fs.Stat(path)
 	if filesystem.IsAbsent(err) {
@@ -307,6 +327,16 @@ func (t *run) digest(path string) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// readLink returns the target of a symbolic link. isLink is false if the path is no symbolic link or does not exist.
+func (t *run) readLink(path string) (target string, isLink bool, err error) {
+	info, err := t.fs.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return "", false, filesystem.IgnoreAbsent(err)
+	}
+	target, err = t.fs.Readlink(path)
+	return target, err == nil, err
 }
 
 // prove returns ErrChanged unless every path from a step's root down to its file is still a directory. It is called right before each write,

@@ -85,7 +85,7 @@ func (f *FS) Do(operation, path string, run func() error) error {
 }
 
 // space lists the operations that need disk space.
-var space = map[string]bool{"create": true, "write": true, "mkdir": true, "link": true, "sync": true}
+var space = map[string]bool{"create": true, "write": true, "mkdir": true, "link": true, "symlink": true, "sync": true}
 
 // do performs an operation by calling run. If the process is killed during the operation, half performs the part that takes effect.
 func (f *FS) do(operation, path string, run, half func() error) error {
@@ -191,6 +191,11 @@ func (f *FS) Link(from, to string) error {
 		}
 		return f.FS.Link(from, to)
 	}, none)
+}
+
+// Symlink implements filesystem.FS.
+func (f *FS) Symlink(target, path string) error {
+	return f.do("symlink", path, func() error { return f.FS.Symlink(target, path) }, none)
 }
 
 // Rename implements filesystem.FS.

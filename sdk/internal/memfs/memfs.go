@@ -214,6 +214,9 @@ func (n *node) Close() error { return nil }
 // Mkdir implements filesystem.FS.
 func (f *FS) Mkdir(path string, _ fs.FileMode) error { return f.add("mkdir", path, newDir()) }
 
+// Symlink fails, because there are no symbolic links.
+func (f *FS) Symlink(_, path string) error { return fail("symlink", path, syscall.ENOTSUP) }
+
 // Link implements filesystem.FS.
 func (f *FS) Link(from, to string) error {
 	n, err := f.find("link", from)
