@@ -59,7 +59,7 @@ project cannot be prepared, or consent cannot be asked for.`,
 	f := c.Flags()
 	f.StringArrayVar(&i.names, "plugin", nil, "`name` of a plugin, repeatable (default: asks)")
 	f.BoolVar(&i.all, "all", false, "all installed plugins")
-	f.StringArrayVar(&i.env, "env", nil, "value of a variable that a plugin requires: `NAME=VALUE`, repeatable")
+	f.StringArrayVar(&i.env, "env", nil, "value of a variable that a plugin requests: `NAME=VALUE`, repeatable")
 	f.BoolVar(&i.allowWrite, "allow-write", false, "offer the write tools of plugins with write = \"opt-in\"")
 	projectFlag(c, &i.host)
 	f.StringVar(&i.host.ConfigFile, "config", "", "config `file` (default: bulkhead.toml in the working directory if it exists, else\nin the project)")

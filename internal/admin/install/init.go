@@ -89,7 +89,7 @@ func needs(m *manifest.Manifest) string {
 	}
 	for _, r := range m.Requires {
 		switch {
-		case len(r.Tools) > 0:
+		case len(r.Tools) > 0, r.Optional:
 		case r.Env != "":
 			list = append(list, "the variable "+r.Env)
 		case len(r.Paths) > 0:
@@ -106,7 +106,7 @@ func needs(m *manifest.Manifest) string {
 // Preparation says what a project is prepared for.
 type Preparation struct {
 	Plugins    []string          // names of installed plugins
-	Env        map[string]string // values of variables that plugins require; they override those of the manifests
+	Env        map[string]string // values of variables that plugins request; they override those of the manifests
 	AllowWrite bool              // offers the write tools of plugins with write = "opt-in"
 }
 
@@ -218,7 +218,34 @@ func (s *Setup) addTables(o discovery.Options, c *config.Config, problems tomlfi
 		}
 		s.Plugins = append(s.Plugins, plugin)
 	}
+	if err := s.checkVariables(c, wanted); err != nil {
+		return err
+	}
 	s.config, s.Adds = c, string(c.Content()[len(s.file.Data):])
+	return nil
+}
+
+// checkVariables returns an error if a variable of wanted is in no table that Write adds. c is the resulting config.
+func (s *Setup) checkVariables(c *config.Config, wanted Preparation) error {
+	for _, name := range slices.Sorted(maps.Keys(wanted.Env)) {
+		granted := func(p config.Plugin) bool { _, ok := p.Env[name]; return ok }
+		var added, existing []string
+		for _, p := range s.Plugins {
+			if p.InConfig {
+				existing = append(existing, p.Name)
+			} else {
+				added = append(added, p.Name)
+			}
+		}
+		if slices.ContainsFunc(c.Plugins, func(p config.Plugin) bool { return slices.Contains(added, p.Name) && granted(p) }) {
+			continue
+		}
+		if len(existing) > 0 {
+			return usage.Errorf("--env %s has no effect: no plugin that is added requests this variable, and init does not change the existing tables of %s: write env = { %[1]s = \"…\" } there, in %[3]s",
+				name, strings.Join(existing, ", "), s.Config)
+		}
+		return usage.Errorf("--env %s has no effect: %s does not request this variable: remove the flag", name, strings.Join(added, ", "))
+	}
 	return nil
 }
 
@@ -235,14 +262,21 @@ func namesOf(installed []discovery.Candidate) []string {
 // machines.
 func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, places config.Places, wanted Preparation) (review.Request, config.Plugin, error) {
 	values := map[string]string{}
+	for name, value := range wanted.Env {
+		if m.RequestsEnv(name) {
+			values[name] = strings.ReplaceAll(value, "${", "$${")
+		}
+	}
 	for _, r := range m.Requires {
-		value, given := wanted.Env[r.Env]
+		_, given := values[r.Env]
 		switch {
-		case r.Env == "":
-		case given:
-			values[r.Env] = strings.ReplaceAll(value, "${", "$${")
+		case r.Env == "", given:
 		case r.Value == "${env:"+r.Env+"}":
-			if _, set := discovery.LookupEnv(o.System)(r.Env); !set {
+			value, set := discovery.LookupEnv(o.System)(r.Env)
+			if r.Optional && value == "" {
+				continue
+			}
+			if !set {
 				return review.Request{}, config.Plugin{}, usage.Errorf("plugin %s needs the variable %s, which is not set: set it, or pass --env %[2]s=VALUE", m.Name, r.Env)
 			}
 			values[r.Env] = r.Value

@@ -3,6 +3,7 @@ package install_test
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
 // files returns the paths of all files of the workspace, relative to it.
@@ -82,4 +84,78 @@ create = [{ path = %q, content = "#!/bin/sh" }, { path = "${home}/.own/data" }]
 			}
 		})
 	}
+}
+
+// preparedEnv returns the variables that init grants to the plugin "asking".
+func preparedEnv(t *testing.T, w *admintest.Workspace, wanted install.Preparation) (map[string]string, error) {
+	t.Helper()
+	o := w.Options()
+	o.PluginsDir = w.Path("plugins")
+	wanted.Plugins = append(wanted.Plugins, "asking")
+	s, err := install.ProposeSetup(o, wanted)
+	if err != nil {
+		return nil, err
+	}
+	c, problems := config.Parse("bulkhead.toml", []byte(s.Adds))
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return c.Plugins[len(c.Plugins)-1].Env, nil
+}
+
+const askingManifest = `[capabilities]
+env = ["HOME", "MACHINE", "MODE"]
+[[requires]]
+env = "HOME"
+why = "the home directory"
+value = "${env:HOME}"
+[[requires]]
+env = "MACHINE"
+why = "the machine's id"
+value = "${env:MACHINE}"
+optional = true
+`
+
+func TestInitPassesOptionalVariablesOnWhereTheyAreSet(t *testing.T) {
+	for name, c := range map[string]struct {
+		machine *string
+		want    map[string]string
+	}{
+		"set":   {new("laptop"), map[string]string{"HOME": "${env:HOME}", "MACHINE": "${env:MACHINE}"}},
+		"empty": {new(""), map[string]string{"HOME": "${env:HOME}"}},
+		"unset": {nil, map[string]string{"HOME": "${env:HOME}"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := admintest.New(t)
+			w.Plugin(t, "asking", askingManifest)
+			w.Env["HOME"] = w.Path("home")
+			if c.machine != nil {
+				w.Env["MACHINE"] = *c.machine
+			}
+			got, err := preparedEnv(t, w, install.Preparation{})
+			if err != nil || !maps.Equal(got, c.want) {
+				t.Errorf("got %q, %v, want %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestInitGrantsNamedVariablesOrRefusesThem(t *testing.T) {
+	newWorkspace := func() *admintest.Workspace {
+		w := admintest.New(t)
+		w.Plugin(t, "asking", askingManifest)
+		w.Env["HOME"] = w.Path("home")
+		return w
+	}
+	got, err := preparedEnv(t, newWorkspace(), install.Preparation{Env: map[string]string{"MODE": "a ${b}", "MACHINE": "named"}})
+	want := map[string]string{"HOME": "${env:HOME}", "MODE": "a $${b}", "MACHINE": "named"}
+	if err != nil || !maps.Equal(got, want) {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	_, err = preparedEnv(t, newWorkspace(), install.Preparation{Env: map[string]string{"MACHNE": "named"}})
+	hosttest.WantUsage(t, err, "--env MACHNE has no effect", "asking does not request this variable")
+	w := newWorkspace()
+	w.Config(t, "[[plugins]]\npath = 'plugins/asking'\n")
+	_, err = preparedEnv(t, w, install.Preparation{Env: map[string]string{"MACHINE": "named"}})
+	hosttest.WantUsage(t, err, "--env MACHINE has no effect", "does not change the existing tables of asking", `env = { MACHINE = "…" }`)
 }

@@ -17,6 +17,9 @@ func requirementTexts(m *manifest.Manifest) []string {
 	var texts []string
 	for _, r := range m.Requires {
 		text := cmp.Or(r.Env, r.Grant, strings.Join(r.Paths, " or ")) + " (" + r.Why + ")"
+		if r.Optional {
+			text += " if it is set"
+		}
 		if len(r.Tools) > 0 {
 			text += " for " + strings.Join(r.Tools, ", ")
 		}

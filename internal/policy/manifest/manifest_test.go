@@ -200,6 +200,8 @@ func TestParseRefuses(t *testing.T) {
 		"a requirement with another variable": {"[[tools]]", "[capabilities]\nenv = ['COLOR']\n[[requires]]\nwhy = 'x'\nenv = 'COLOR'\nvalue = '${env:TOKEN}'\n[[tools]]", "13", `requires[0].value: "${env:TOKEN}" contains a variable other than ${env:COLOR} alone`},
 		"a requirement of an unknown tool":    {"[[tools]]", "[[requires]]\nwhy = 'x'\ngrant = '/a'\ntools = ['ad']\n[[tools]]", "11", `requires[0].tools[0]: "ad" is not a tool of this plugin`},
 		"a requirement with and without":      {"[[tools]]", "[[requires]]\nwhy = 'x'\ngrant = '/a'\ntools = ['add']\nexcept = ['add']\n[[tools]]", "12", "requires[0].except: conflicts with tools"},
+		"an optional path":                    {"[[tools]]", "[[requires]]\nwhy = 'x'\ngrant = '/a'\noptional = true\n[[tools]]", "11", "requires[0].optional: has no effect without env and value"},
+		"an optional variable for a tool":     {"[[tools]]", "[capabilities]\nenv = ['COLOR']\n[[requires]]\nwhy = 'x'\nenv = 'COLOR'\nvalue = 'x'\noptional = true\ntools = ['add']\n[[tools]]", "15", "requires[0].tools: has no effect with optional"},
 		"a value of no variable":              {"[[tools]]", "[[requires]]\nwhy = 'x'\ngrant = '/a'\nvalue = 'x'\n[[tools]]", "11", "requires[0].value: has no effect without env"},
 		"a reason with invisible characters":  {"[[tools]]", "[[requires]]\nwhy = \"x\\u202e\"\ngrant = '/a'\n[[tools]]", "9", "requires[0].why: "},
 		"a creation without paths":            {"[[tools]]", "[[requires]]\nwhy = 'x'\ngrant = '/a'\ncreate = [{ path = '/a' }]\n[[tools]]", "11", "requires[0].create: has no effect without paths"},

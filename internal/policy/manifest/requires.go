@@ -22,6 +22,7 @@ type Requirement struct {
 	// need the requirement. Prompts and resources need the requirement unless Tools is set.
 	Tools, Except []string
 	Value         string     // value that `bulkhead init` writes to the config for the variable Env
+	Optional      bool       // the variable Env is not required: bulkhead init grants it if its value is set, and tools work without it
 	Create        []Creation // files and directories that `bulkhead init` creates if none of Paths exists
 	Line          int        // line of the requirement in its file
 }
@@ -55,7 +56,7 @@ func (m *Manifest) readRequirements(root *tomlfile.Table) {
 	}
 	for _, t := range tables {
 		r := Requirement{Env: t.String("env"), Grant: t.String("grant"), Paths: t.Strings("paths"), Why: t.Required("why", `write why = "…": what it is for, in a few words`),
-			Tools: t.Strings("tools"), Except: t.Strings("except"), Value: t.String("value"), Line: t.Line()}
+			Tools: t.Strings("tools"), Except: t.Strings("except"), Value: t.String("value"), Optional: t.Bool("optional", false), Line: t.Line()}
 		checkVisible(t, "why", r.Why)
 		checkVisible(t, "value", r.Value)
 		m.checkSubject(t, r)
@@ -80,11 +81,19 @@ func (m *Manifest) checkSubject(t *tomlfile.Table, r Requirement) {
 	if has != 1 {
 		t.Fault("paths", "exactly one of env, grant and paths must be set", `write paths = ["${project}/…"], grant = "${home}/…" or env = "NAME"`)
 	}
-	if t.Has("env") && !m.requestsEnv(r.Env) {
+	if t.Has("env") && !m.RequestsEnv(r.Env) {
 		t.Fault("env", fmt.Sprintf("%s is not in capabilities.env", tomlfile.Quote(r.Env)), "add it to capabilities.env")
 	}
 	if t.Has("value") && !t.Has("env") {
 		t.Fault("value", "has no effect without env", "remove it")
+	}
+	if r.Optional && r.Value == "" {
+		t.Fault("optional", "has no effect without env and value", `write env = "NAME" and value = "${env:NAME}", or remove it`)
+	}
+	for _, key := range []string{"tools", "except"} {
+		if r.Optional && t.Has(key) {
+			t.Fault(key, "has no effect with optional", "remove it: all tools work without an optional variable")
+		}
 	}
 	// If a user consents to the variable r.Env, the value must not grant another variable too.
 	if strings.Contains(r.Value, "${") && r.Value != EnvPath+r.Env+"}" {
@@ -105,7 +114,8 @@ func (m *Manifest) checkSubject(t *tomlfile.Table, r Requirement) {
 	}
 }
 
-func (m *Manifest) requestsEnv(name string) bool {
+// RequestsEnv reports whether the plugin requests the variable called name.
+func (m *Manifest) RequestsEnv(name string) bool {
 	return slices.Contains(m.Capabilities.Env, name) || slices.Contains(m.Capabilities.Env, Any) && IsVariable(name)
 }
 
@@ -117,7 +127,7 @@ func (m *Manifest) checkRequiredPath(p string) error {
 	}
 	name, rest, closed := strings.Cut(after, "}")
 	switch {
-	case !closed || !m.requestsEnv(name):
+	case !closed || !m.RequestsEnv(name):
 		return errors.New("begins with a variable that is not in capabilities.env")
 	case !strings.HasPrefix(rest, "/"):
 		return errors.New("has no path after its variable")

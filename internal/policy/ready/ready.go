@@ -35,6 +35,7 @@ func Check(m *manifest.Manifest, p config.Plugin, g config.Grant, places config.
 		r = c.decided(r)
 		what, remedy := "", ""
 		switch {
+		case r.Optional:
 		case r.Env != "":
 			what, remedy = c.variable(r)
 		case r.Grant != "":
