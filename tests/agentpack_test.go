@@ -89,6 +89,16 @@ func TestAgentpackEnvelopeReportsHostFailures(t *testing.T) {
 	}
 }
 
+// serveAgentpack starts a server of agentpack with the directories that its manifest requests.
+func (p *testUser) serveAgentpack() *server {
+	p.t.Helper()
+	config := p.path("bulkhead.toml")
+	putFile(p.t, config, fmt.Sprintf("[[plugins]]\npath = %q\nenv = { HOME = \"${env:HOME}\" }\n", filepath.Join(p.plugins, "agentpack")))
+	cmd := p.command("--plugin", "agentpack")
+	cmd.Args[slices.Index(cmd.Args, "--config")+1] = config
+	return startServer(p.t, cmd)
+}
+
 // TestAgentpackDeploysIntoFreshHome checks that a deploy creates absent directories that the manifest requests, and writes to
 // the target of a requested directory that is a symbolic link.
 func TestAgentpackDeploysIntoFreshHome(t *testing.T) {
@@ -103,11 +113,7 @@ func TestAgentpackDeploysIntoFreshHome(t *testing.T) {
 	if err := errors.Join(os.Remove(p.path("home/.codex")), os.Symlink("dotfiles/codex", p.path("home/.codex"))); err != nil {
 		t.Fatal(err)
 	}
-	config := p.path("bulkhead.toml")
-	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nenv = { HOME = \"${env:HOME}\" }\n", filepath.Join(p.plugins, "agentpack")))
-	cmd := p.command("--plugin", "agentpack")
-	cmd.Args[slices.Index(cmd.Args, "--config")+1] = config
-	s := startServer(t, cmd)
+	s := p.serveAgentpack()
 	if e := s.agentpack("deploy_apply", confirmArguments(s.planDeploy(2))); !e.OK || !e.Data.Applied {
 		t.Fatalf("%+v", e)
 	}
@@ -118,5 +124,60 @@ func TestAgentpackDeploysIntoFreshHome(t *testing.T) {
 	}
 	if target, err := os.Readlink(p.path("home/.codex")); err != nil || target != "dotfiles/codex" {
 		t.Errorf("the link: %q, %v", target, err)
+	}
+}
+
+// TestAgentpackReplacesLinksAndSharesLinkedDirectory has a link in a directory of codex, and a granted directory of
+// claude_code that is a link to a directory of codex. The sandbox shows the latter as a directory.
+func TestAgentpackReplacesLinksAndSharesLinkedDirectory(t *testing.T) {
+	t.Parallel()
+	const repo = "home/.agentpack/repo/"
+	manifest := func(tags string) string {
+		return "version: 1\nprofiles: {default: {include_tags: [" + tags + "]}}\ntargets:\n  codex: {mode: files, scope: user}\n" +
+			"  claude_code: {mode: files, scope: user, options: {write_user_skills: true}}\nmodules:\n" +
+			"  - {id: 'skill:s', type: skill, tags: [skill], source: {local_path: {path: modules/s}}}\n" +
+			"  - {id: 'instructions:i', type: instructions, tags: [all], source: {local_path: {path: modules/i}}}\n"
+	}
+	const skill = "---\nname: s\ndescription: d\n---\n"
+	p := newTestUser(t, map[string]string{
+		repo + "agentpack.yaml": manifest("skill"), repo + "modules/s/SKILL.md": skill, repo + "modules/i/AGENTS.md": "theirs\n",
+		"home/.codex/skills/own/SKILL.md": "own", "home/.codex/CLAUDE.md": "mine\n", "home/.claude/settings.json": "{}",
+	})
+	links := map[string]string{"home/.claude/skills": "../.codex/skills", "home/.codex/AGENTS.md": "CLAUDE.md"}
+	for path, target := range links {
+		if err := os.Symlink(target, p.path(path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := snapshot(t, p.home)
+	s := p.serveAgentpack()
+	deploy := func(changes int) string {
+		t.Helper()
+		e := s.agentpack("deploy_apply", jsonOf(t, members{"yes": true, "adopt": true, "confirm_token": s.planDeploy(changes)}))
+		if !e.OK || !e.Data.Applied {
+			t.Fatalf("%+v", e)
+		}
+		return e.Data.SnapshotID
+	}
+	first := deploy(2)
+	putFile(t, p.path(repo+"agentpack.yaml"), manifest("skill, all"))
+	deploy(1)
+	if got := snapshot(t, p.home); got[".codex/AGENTS.md"] != "theirs\n" || got[".codex/CLAUDE.md"] != "mine\n" || got[".codex/skills/s/SKILL.md"] != skill {
+		t.Errorf("got %q, %q and %q", got[".codex/AGENTS.md"], got[".codex/CLAUDE.md"], got[".codex/skills/s/SKILL.md"])
+	}
+	if e := s.agentpack("rollback", jsonOf(t, members{"to": first, "yes": true})); !e.OK {
+		t.Fatalf("%+v", e)
+	}
+	s.end()
+	after := snapshot(t, p.home)
+	for _, path := range []string{".codex/AGENTS.md", ".codex/CLAUDE.md", ".codex/skills/own/SKILL.md"} {
+		if after[path] != before[path] {
+			t.Errorf("%s: got %q, want %q", path, after[path], before[path])
+		}
+	}
+	for path, want := range links {
+		if target, err := os.Readlink(p.path(path)); err != nil || target != want {
+			t.Errorf("the link %s: %q, %v", path, target, err)
+		}
 	}
 }

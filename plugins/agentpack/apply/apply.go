@@ -5,7 +5,9 @@
 package apply
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -34,8 +36,8 @@ func New(fsys filesystem.FS, dir string) Applier {
 // Apply makes all changes atomically. The error is transaction.ErrChanged if a file does not have the content that its
 // change expects, or a fault if a path is outside its root or cannot be written.
 //
-// Apply creates missing directories. A write to a symbolic link changes the target of the link; a removal of a symbolic
-// link removes the link itself.
+// Apply creates missing directories. It replaces or removes a symbolic link itself, and never changes the target of the
+// link. If two roots are the same directory, a file in both is written once; it is not removed if a change writes it.
 func (a Applier) Apply(changes []transaction.Change) error {
 	r := &contain.Resolver{FS: a.FS}
 	dir, err := r.Resolve(a.Dir) // os.MkdirAll does not create directories behind a dangling symbolic link
@@ -49,19 +51,49 @@ func (a Applier) Apply(changes []transaction.Change) error {
 			return err
 		}
 	}
+	if resolved, err = a.merge(resolved); err != nil {
+		return err
+	}
 	return a.Log.Apply(resolved)
 }
 
-// resolve returns change with the symbolic links in its path resolved. It returns an error unless the resolved path is
-// inside the root of the change.
+// merge combines changes of the same file.
+func (a Applier) merge(changes []transaction.Change) ([]transaction.Change, error) {
+	var roots []string
+	for _, change := range changes {
+		roots = append(roots, change.Root)
+	}
+	aliases := disk.NewAliases(a.FS, roots)
+	var merged []transaction.Change
+	at := map[string]int{} // the key is the canonical path of a file
+	for _, change := range changes {
+		path := aliases.Canonical(change.Root, change.Path)
+		i, ok := at[path]
+		switch {
+		case !ok:
+			at[path] = len(merged)
+			merged = append(merged, change)
+		case change.Delete:
+		case merged[i].Delete:
+			merged[i] = change
+		case !bytes.Equal(merged[i].After, change.After) || merged[i].Link != change.Link:
+			return nil, fmt.Errorf("two targets want different contents for %s: remove one target from the manifest, or change the directory of one target", change.Path)
+		}
+	}
+	return merged, nil
+}
+
+// resolve returns change with the symbolic links in the directory of its path resolved. It returns an error unless the
+// resolved path, and the target of a symbolic link at this path, are inside the root of the change.
 func resolve(r *contain.Resolver, change transaction.Change) (transaction.Change, error) {
 	if !filepath.IsAbs(change.Path) || !filepath.IsAbs(change.Root) {
 		return change, fmt.Errorf("the path %s or its root %s is not absolute", change.Path, change.Root)
 	}
-	path, err := target(r, change)
+	dir, err := r.Resolve(filepath.Dir(change.Path))
 	if err != nil {
 		return change, fault.IO(change.Path, err)
 	}
+	path := filepath.Join(dir.Path, filepath.Base(change.Path))
 	if !utf8.ValidString(path) { // JSON cannot represent the path
 		return change, fmt.Errorf("%q: the path is not UTF-8: rename the file", path)
 	}
@@ -69,7 +101,13 @@ func resolve(r *contain.Resolver, change transaction.Change) (transaction.Change
 	if err != nil {
 		return change, fault.IO(change.Root, err)
 	}
-	if !contain.Below(root.Path, path) {
+	outside := !contain.Below(root.Path, path)
+	if !outside && change.Before != "" {
+		if change, outside, err = onLink(r, change, root.Path, path); err != nil {
+			return change, err
+		}
+	}
+	if outside {
 		if err := disk.RequireInside(change.Root, change.Path); err != nil {
 			return change, err
 		}
@@ -79,17 +117,26 @@ func resolve(r *contain.Resolver, change transaction.Change) (transaction.Change
 	return change, nil
 }
 
-// target returns the path of a change with the directory of the path resolved. If the change writes to a symbolic link,
-// target returns the resolved target of the link.
-func target(r *contain.Resolver, change transaction.Change) (string, error) {
-	dir, err := r.Resolve(filepath.Dir(change.Path))
+// onLink returns a change that replaces or removes the symbolic link at path itself, if there is one. A removal does not
+// depend on where the link points; before a write, the file that the user sees through the link must be inside the root.
+func onLink(r *contain.Resolver, change transaction.Change, root, path string) (_ transaction.Change, outside bool, err error) {
+	info, err := r.FS.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return change, false, fault.IO(change.Path, filesystem.IgnoreAbsent(err))
+	}
+	link, err := r.FS.Readlink(path)
 	if err != nil {
-		return "", err
+		return change, false, fault.IO(change.Path, err)
 	}
-	path := filepath.Join(dir.Path, filepath.Base(change.Path))
-	if change.Delete || change.Before == "" {
-		return path, nil
+	target, err := r.Resolve(path)
+	if err != nil || !change.Delete && !contain.Below(root, target.Path) {
+		return change, err == nil, fault.IO(change.Path, err)
 	}
-	file, err := r.Resolve(path)
-	return file.Path, err
+	if sum, err := disk.SumFile(path); err != nil {
+		return change, false, fault.IO(change.Path, err)
+	} else if sum != change.Before {
+		return change, false, fmt.Errorf("%s %w", change.Path, transaction.ErrChanged)
+	}
+	change.NoFollow, change.Before = true, transaction.LinkDigest(link)
+	return change, false, nil
 }

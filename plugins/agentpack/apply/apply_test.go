@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -62,17 +63,77 @@ func TestApplyRefusesInvalidChanges(t *testing.T) {
 	}
 }
 
-func TestApplyRefusesDuplicatePath(t *testing.T) {
-	base := testenv.Tree(t, map[string]string{"r/f": "old", "r/l": "-> f"})
+func TestApplyRefusesDifferentContentsForOneFile(t *testing.T) {
+	base := testenv.Tree(t, map[string]string{"r/d/f": "old", "r/l": "-> d"})
 	root := filepath.Join(base, "r")
 	a := apply.New(filesystem.OS{}, filepath.Join(base, "journal"))
 	change := func(name, after string) transaction.Change {
 		return transaction.Change{Root: root, Path: filepath.Join(root, name), Before: sum("old"), After: []byte(after)}
 	}
-	if err := a.Apply([]transaction.Change{change("f", "one"), change("l", "two")}); err == nil || !strings.Contains(err.Error(), "two changes write") {
+	if err := a.Apply([]transaction.Change{change("d/f", "one"), change("l/f", "two")}); err == nil || !strings.Contains(err.Error(), "two targets want different contents") {
 		t.Errorf("got %v", err)
 	}
-	same(t, root, map[string]string{"f": "644 old", "l": "-> f"})
+	same(t, root, map[string]string{"d/": "", "d/f": "644 old", "l": "-> d"})
+}
+
+// sharedFS is a file system in which two paths are the same directory, without a symbolic link that shows this. A sandbox
+// shows a granted directory that is a symbolic link in this way.
+type sharedFS struct {
+	filesystem.OS
+	alias, dir string
+}
+
+func (f sharedFS) at(path string) string {
+	if rest, ok := strings.CutPrefix(path, f.alias); ok {
+		return f.dir + rest
+	}
+	return path
+}
+
+func (f sharedFS) Lstat(path string) (fs.FileInfo, error)    { return f.OS.Lstat(f.at(path)) }
+func (f sharedFS) Stat(path string) (fs.FileInfo, error)     { return f.OS.Stat(f.at(path)) }
+func (f sharedFS) Open(path string) (io.ReadCloser, error)   { return f.OS.Open(f.at(path)) }
+func (f sharedFS) Mkdir(path string, mode fs.FileMode) error { return f.OS.Mkdir(f.at(path), mode) }
+func (f sharedFS) Link(from, to string) error                { return f.OS.Link(f.at(from), f.at(to)) }
+func (f sharedFS) Rename(from, to string) error              { return f.OS.Rename(f.at(from), f.at(to)) }
+func (f sharedFS) Remove(path string) error                  { return f.OS.Remove(f.at(path)) }
+func (f sharedFS) Create(path string, mode fs.FileMode) (filesystem.File, error) {
+	return f.OS.Create(f.at(path), mode)
+}
+func (f sharedFS) CopyMode(from, to string) error { return f.OS.CopyMode(f.at(from), f.at(to)) }
+func (f sharedFS) SyncDir(path string) error      { return f.OS.SyncDir(f.at(path)) }
+
+// TestApplyWritesOnceInSharedDirectory has two roots that are the same directory, so that a file in both is the same file.
+func TestApplyWritesOnceInSharedDirectory(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, second transaction.Change
+		want          string
+	}{
+		"two new files":           {transaction.Change{After: []byte("new")}, transaction.Change{After: []byte("new")}, "new"},
+		"two updates":             {transaction.Change{Before: sum("old"), After: []byte("new")}, transaction.Change{Before: sum("old"), After: []byte("new")}, "new"},
+		"two removals":            {transaction.Change{Before: sum("old"), Delete: true}, transaction.Change{Before: sum("old"), Delete: true}, ""},
+		"an update and a removal": {transaction.Change{Before: sum("old"), After: []byte("new")}, transaction.Change{Before: sum("old"), Delete: true}, "new"},
+		"a removal and an update": {transaction.Change{Before: sum("old"), Delete: true}, transaction.Change{Before: sum("old"), After: []byte("new")}, "new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := testenv.Tree(t, map[string]string{"r/": ""})
+			if c.first.Before != "" {
+				testenv.WriteFile(t, filepath.Join(base, "r/s/f"), "old")
+			}
+			fsys := sharedFS{alias: filepath.Join(base, "alias"), dir: filepath.Join(base, "r")}
+			c.first.Root, c.first.Path = fsys.dir, filepath.Join(fsys.dir, "s/f")
+			c.second.Root, c.second.Path = fsys.alias, filepath.Join(fsys.alias, "s/f")
+			a := apply.New(fsys, filepath.Join(base, "journal"))
+			if err := a.Apply([]transaction.Change{c.first, c.second}); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{"s/": ""}
+			if c.want != "" {
+				want["s/f"] = "644 " + c.want
+			}
+			same(t, fsys.dir, want)
+		})
+	}
 }
 
 func TestApplyResolvesAndCreatesDirectories(t *testing.T) {
@@ -123,8 +184,8 @@ func TestApplyReportsPermissionErrorAsFault(t *testing.T) {
 	noJournal(t, a)
 }
 
-// TestSymbolicLinksAfterKillAtAnyOperation writes to a symbolic link, which must change the target of the link, and
-// removes another link, which must keep its target. After a kill at any operation and a Recover, either all files are
+// TestSymbolicLinksAfterKillAtAnyOperation replaces a symbolic link and its target, and removes another link, which must
+// keep its target. After a kill at any operation and a Recover, either all files are
 // old or all are new.
 func TestSymbolicLinksAfterKillAtAnyOperation(t *testing.T) {
 	faultfs.Each(filesystem.OS{}, faultfs.KillAfter, func(f *faultfs.FS) {
@@ -134,6 +195,7 @@ func TestSymbolicLinksAfterKillAtAnyOperation(t *testing.T) {
 		before := look(t, root)
 		a := apply.New(f, filepath.Join(t.TempDir(), "journal"))
 		err := a.Apply([]transaction.Change{
+			{Root: root, Path: filepath.Join(root, "real/changed.md"), Before: sum("old"), After: []byte("new target")},
 			{Root: root, Path: filepath.Join(root, "changed.md"), Before: sum("old"), After: []byte("new")},
 			{Root: root, Path: filepath.Join(root, "removed.md"), Before: sum("kept"), Delete: true},
 		})
@@ -144,7 +206,7 @@ func TestSymbolicLinksAfterKillAtAnyOperation(t *testing.T) {
 		if _, err := a.Recover(); err != nil {
 			t.Fatal(err)
 		}
-		after := map[string]string{"real/": "", "real/changed.md": "644 new", "changed.md": "-> real/changed.md", "real/kept.md": "644 kept"}
+		after := map[string]string{"real/": "", "real/changed.md": "644 new target", "changed.md": "644 new", "real/kept.md": "644 kept"}
 		if now := look(t, root); !cmp.Equal(now, after) && (err == nil || !cmp.Equal(now, before)) {
 			t.Errorf("after a kill at operation %d: %v, %s", f.At, err, cmp.Diff(after, now))
 		}

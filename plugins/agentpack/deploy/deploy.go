@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -131,11 +132,10 @@ type batch struct {
 	layout   Layout
 	changes  []transaction.Change
 	recorded []SnapshotChange
-	written  map[string]string // the SHA-256 of each file after the changes; the key is the path, and "" stands for a removed file
 }
 
 func newBatch(at env.Env, id string) *batch {
-	return &batch{env: at, layout: Layout{Dir: at.SnapshotDir(), ID: id}, recorded: []SnapshotChange{}, written: map[string]string{}}
+	return &batch{env: at, layout: Layout{Dir: at.SnapshotDir(), ID: id}, recorded: []SnapshotChange{}}
 }
 
 // addCopy adds a copy of content to the snapshot, in a new file at path.
@@ -190,25 +190,15 @@ func (b *batch) addWrite(root string, key output.Key, op Op, before string, cont
 		if err != nil {
 			return fault.IO(key.Path, err)
 		}
+		if link, err := os.Readlink(key.Path); err == nil {
+			recorded.BeforeLink = link
+		}
 		recorded.BackupPath = b.layout.Backup(key)
 		// The backup gets the mode of the original file, so that no other users can read the backup.
 		b.changes = append(b.changes, transaction.Change{Root: b.env.SnapshotDir(), Path: recorded.BackupPath, After: current, Like: key.Path})
 	}
 	b.recorded = append(b.recorded, recorded)
-	return b.addChange(transaction.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == OpDelete}, recorded.After)
-}
-
-// addChange adds a change to the batch. If another target has already added the same change, addChange does nothing. A
-// different change of the same path is an error.
-func (b *batch) addChange(change transaction.Change, after string) error {
-	if other, ok := b.written[change.Path]; ok {
-		if other != after {
-			return fmt.Errorf("two targets want different contents for %s: remove one target from the manifest, or change the directory of one target", change.Path)
-		}
-		return nil
-	}
-	b.written[change.Path] = after
-	b.changes = append(b.changes, change)
+	b.changes = append(b.changes, transaction.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == OpDelete})
 	return nil
 }
 

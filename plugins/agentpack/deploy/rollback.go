@@ -51,6 +51,7 @@ func (d Deployer) Rollback(to string) (event string, warnings []string, err erro
 	r := rollback{
 		batch: newBatch(d.Env, event), to: target, from: Layout{Dir: dir, ID: to}, head: history.Head,
 		dirs: manifestDirs(target, history.Head), applier: d.Applier(), reached: map[string]error{},
+		links: replacedLinks(history, to), restored: map[string]bool{},
 	}
 	if err := r.collect(history); err != nil {
 		return "", nil, err
@@ -75,6 +76,8 @@ type rollback struct {
 	reached     map[string]error      // cached results of transaction.CheckWritable; the key is a directory
 	unreachable []string              // files that are not removed, because this process cannot write their directories
 	sums        map[output.Key]string // the cached result of the method deployed
+	links       map[output.Key]string // the targets of the symbolic links that existed at the time of the snapshot "to"
+	restored    map[string]bool       // the paths of the files that the call restores
 	kept        []string              // warnings about edited files that the call has copied
 }
 
@@ -150,9 +153,9 @@ func (r *rollback) revertChanges(history *History) error {
 	for _, key := range order {
 		change := earliest[key]
 		switch {
-		case change.BackupPath != "":
+		case change.BackupPath != "" && change.BeforeLink == "":
 			err = r.addRestore(key, change.BackupPath, change.Before)
-		case change.Op == OpCreate:
+		case change.Op == OpCreate, change.BeforeLink != "":
 			err = r.addRemoval(key)
 		default:
 			err = fmt.Errorf("the snapshots have no backup of %s from before its change %q: restore the file by hand", key.Path, change.Op)
@@ -188,30 +191,59 @@ func (r *rollback) addRestore(key output.Key, from, sum string) error {
 	r.recorded = append(r.recorded, SnapshotChange{
 		Target: key.Target, Op: OpRestore, Path: key.Path, BackupPath: from, Before: before, After: after,
 	})
-	return r.addChange(transaction.Change{Root: r.root(key), Path: key.Path, Before: before, After: content, Like: from}, after)
+	r.restored[key.Path] = true
+	r.changes = append(r.changes, transaction.Change{Root: r.root(key), Path: key.Path, Before: before, After: content, Like: from})
+	return nil
 }
 
-// addRemoval adds the removal of a file if the file exists.
+// addRemoval adds the removal of a file if the file exists. If a deploy has replaced a symbolic link with the file,
+// addRemoval adds the restoration of the link.
 func (r *rollback) addRemoval(key output.Key) error {
+	link := r.links[key]
 	kind, err := disk.Stat(key.Path)
-	if err == nil && kind == disk.Absent {
+	if err == nil && kind == disk.Absent && link == "" {
 		return r.checkRemoved(key.Path)
 	}
-	if err != nil || kind != disk.File {
+	if err != nil || kind != disk.File && kind != disk.Absent {
 		return fault.IO(key.Path, err) // a directory has replaced the deployed file
 	}
-	before, err := disk.SumFile(key.Path)
-	if err != nil {
-		return fault.IO(key.Path, err)
+	before := ""
+	if kind == disk.File {
+		if before, err = disk.SumFile(key.Path); err != nil {
+			return fault.IO(key.Path, err)
+		}
 	}
-	if sum, ok := r.written[key.Path]; ok && sum != "" {
+	if r.restored[key.Path] {
 		return nil // the rollback writes this file for another target
 	}
 	if err := r.keep(key, before, ""); err != nil {
 		return err
 	}
-	r.recorded = append(r.recorded, SnapshotChange{Target: key.Target, Op: OpRemove, Path: key.Path, Before: before})
-	return r.addChange(transaction.Change{Root: r.root(key), Path: key.Path, Before: before, Delete: true}, "")
+	op := OpRemove
+	if link != "" {
+		op = OpRestore
+	}
+	r.recorded = append(r.recorded, SnapshotChange{Target: key.Target, Op: op, Path: key.Path, Before: before})
+	r.changes = append(r.changes, transaction.Change{
+		Root: r.root(key), Path: key.Path, Before: before, Delete: link == "", NoFollow: link != "", Link: link,
+	})
+	return nil
+}
+
+// replacedLinks returns the targets of the symbolic links that existed when the snapshot "to" was recorded, and that
+// later deploys replaced or removed.
+func replacedLinks(history *History, to string) map[output.Key]string {
+	links := map[output.Key]string{}
+	since, err := history.Since(to)
+	if err != nil {
+		return links // the state at that time is unknown, because the current snapshot does not descend from "to"
+	}
+	for _, s := range since { // the last one is the earliest
+		for _, change := range s.Changes {
+			links[output.Key{Target: change.Target, Path: change.Path}] = change.BeforeLink
+		}
+	}
+	return links
 }
 
 // keep copies a file to the snapshot of the rollback if the file was edited since it was deployed and the rollback

@@ -72,6 +72,7 @@ type SnapshotChange struct {
 	BackupPath string `json:"backup_path,omitempty"`
 	Before     string `json:"before_sha256,omitempty"`
 	After      string `json:"after_sha256,omitempty"`
+	BeforeLink string `json:"before_link,omitempty"` // the target of the symbolic link that the change replaced or removed
 }
 
 // maxRecord is the maximum size of a record in bytes, and maxRecords the maximum number of records.

@@ -70,13 +70,16 @@ func NormalizeOrigin(origin string) string {
 	return strings.ToLower(url)
 }
 
+// UnknownMachine is the id of a machine whose name is unknown.
+const UnknownMachine = "unknown"
+
 // MachineID returns the id of the machine, which it takes from the first usable source: the argument named, and the
-// variables AGENTPACK_MACHINE_ID, HOSTNAME and COMPUTERNAME. If no source is usable, it returns "unknown".
+// variables AGENTPACK_MACHINE_ID, HOSTNAME and COMPUTERNAME. If no source is usable, it returns UnknownMachine.
 func MachineID(at Env, named string) string {
 	for _, candidate := range []string{named, at.Var("AGENTPACK_MACHINE_ID"), at.Var("HOSTNAME"), at.Var("COMPUTERNAME")} {
 		if id := NormalizeMachineID(candidate); id != "" {
 			return id
 		}
 	}
-	return "unknown"
+	return UnknownMachine
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
@@ -64,6 +65,12 @@ func (l Layers) listNames(scope Layer) (map[string]bool, bool) {
 	}
 	l.names[scope] = names
 	return names, true
+}
+
+// HasMachines reports whether any machine has a directory for overlays.
+func (l Layers) HasMachines() bool {
+	entries, err := os.ReadDir(filepath.Join(l.Repo, "overlays", machinesDir))
+	return err == nil && slices.ContainsFunc(entries, os.DirEntry.IsDir)
 }
 
 // isEmpty reports whether a layer has no overlay of any module.

@@ -43,6 +43,10 @@ type computation struct {
 	managed []output.Key
 	changes []Change
 	bounds  map[output.Root]disk.Bound
+
+	// The following fields are nil until isWantedElsewhere needs them.
+	aliases   disk.Aliases    // the roots that are the same directory
+	elsewhere map[string]bool // the canonical paths of the desired files
 }
 
 // addWanted adds the change of a desired file, if the file on disk differs.
@@ -59,10 +63,11 @@ func (c *computation) addWanted(file output.File) error {
 	return c.confine(root, file.Path)
 }
 
-// addUnwanted adds the removal of a managed file that is no longer desired. It ignores a file outside all roots.
+// addUnwanted adds the removal of a managed file that is no longer desired. It ignores a file outside all roots, and a
+// file that another target desires, maybe in a root which is the same directory.
 func (c *computation) addUnwanted(key output.Key) error {
 	root, owned := c.state.Owner(key)
-	if !owned {
+	if !owned || c.isWantedElsewhere(root, key.Path) {
 		return nil
 	}
 	sum, err := c.sums.File(key.Path)
@@ -74,6 +79,25 @@ func (c *computation) addUnwanted(key output.Key) error {
 	}
 	c.changes = append(c.changes, change(key, Delete, &sum, nil, "no longer managed"))
 	return c.confine(root, key.Path)
+}
+
+// isWantedElsewhere reports whether the file at path is a desired file of another target. A symbolic link can make the
+// roots of both targets the same directory.
+func (c *computation) isWantedElsewhere(root output.Root, path string) bool {
+	if c.elsewhere == nil {
+		c.elsewhere = map[string]bool{}
+		var dirs []string
+		for _, root := range c.state.Roots {
+			dirs = append(dirs, root.Path)
+		}
+		c.aliases = disk.NewAliases(filesystem.OS{}, dirs)
+		for _, file := range c.state.Files {
+			if owner, ok := c.state.Owner(file.Key); ok {
+				c.elsewhere[c.aliases.Canonical(owner.Path, file.Path)] = true
+			}
+		}
+	}
+	return c.elsewhere[c.aliases.Canonical(root.Path, path)]
 }
 
 // confine returns a fault unless the resolved path is inside the root.

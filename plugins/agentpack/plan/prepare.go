@@ -92,6 +92,10 @@ func load(world Services, request Request) (*Prepared, error) {
 	result.Project, result.Warnings = env.DetectProject(world.Env, world.Git)
 	result.Machine = env.MachineID(world.Env, request.Machine)
 	result.Layers = module.NewLayers(result.Repo, result.Machine, result.Project.ID)
+	if result.Machine == env.UnknownMachine && result.Layers.HasMachines() {
+		result.Warnings = append(result.Warnings, "the machine is unknown, so files of the overlays of machines are neither deployed nor kept: "+
+			`pass the argument machine, or grant AGENTPACK_MACHINE_ID or HOSTNAME, for example by env = { HOSTNAME = "${env:HOSTNAME}" } in bulkhead.toml`)
+	}
 	return result, result.selectTargets()
 }
 

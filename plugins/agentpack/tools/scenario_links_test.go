@@ -75,15 +75,6 @@ func TestLinkedFileBlocksOnlyItself(t *testing.T) {
 		warned(t, w.OK("status", ``, nil), w.path("home/.codex/prompts/out/x")+" is left out")
 		w.Wants(``, "delete home/.codex/prompts/own")
 	})
-	t.Run("a link in the root is followed", func(t *testing.T) {
-		w := newWorld(t, base())
-		w.Write("home/.codex/real.md", "mine")
-		w.Link("real.md", instructionsOut)
-		w.Deploy(``)
-		if got := w.Read("home/.codex/real.md"); got != "# Base instructions\n" {
-			t.Errorf("got %q", got)
-		}
-	})
 	t.Run("the root itself may be a symbolic link", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Write("home/dotfiles/codex/keep", "")
@@ -93,6 +84,88 @@ func TestLinkedFileBlocksOnlyItself(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
+}
+
+// TestLinkInRootIsReplaced has a symbolic link in place of a deployed file. A deploy replaces the link and not its target,
+// and a rollback to a deploy without the file restores the link.
+func TestLinkInRootIsReplaced(t *testing.T) {
+	w := newWorld(t, map[string]string{
+		repoFile: standard("prompt:hello"), modules("prompt/hello/hello.md"): "Hello v1\n", modules("instructions/base/AGENTS.md"): "# Base instructions\n",
+	})
+	w.Write("home/.codex/CLAUDE.md", "mine")
+	w.Link("CLAUDE.md", instructionsOut)
+	wantLink := func() {
+		t.Helper()
+		if got, err := os.Readlink(w.path(instructionsOut)); got != "CLAUDE.md" || err != nil || w.Read("home/.codex/CLAUDE.md") != "mine" {
+			t.Errorf("the link has the target %q, %v, which contains %q", got, err, w.Read("home/.codex/CLAUDE.md"))
+		}
+	}
+	wantFile := func() {
+		t.Helper()
+		info, err := os.Lstat(w.path(instructionsOut))
+		if err != nil || !info.Mode().IsRegular() || w.Read(instructionsOut) != "# Base instructions\n" || w.Read("home/.codex/CLAUDE.md") != "mine" {
+			t.Errorf("got %v, %v, %q and %q", info.Mode(), err, w.Read(instructionsOut), w.Read("home/.codex/CLAUDE.md"))
+		}
+	}
+	first := w.Deploy(``)
+	wantLink()
+	w.Write(repoFile, standard("prompt:hello", "instructions:base"))
+	w.Wants(``, "update "+instructionsOut+" adopt_update")
+	second := w.Deploy(``)
+	wantFile()
+	w.OK("rollback", w.with(``, map[string]any{"to": first.SnapshotID, "yes": true}), nil)
+	wantLink()
+	w.OK("rollback", w.with(``, map[string]any{"to": second.SnapshotID, "yes": true}), nil)
+	wantFile()
+	w.Remove(instructionsOut)
+	w.OK("rollback", w.with(``, map[string]any{"to": first.SnapshotID, "yes": true}), nil)
+	wantLink()
+}
+
+// TestLinkToDeployedFileIsReplaced has a symbolic link between two deployed files, which are written in one transaction.
+func TestLinkToDeployedFileIsReplaced(t *testing.T) {
+	for target, path := range map[string]string{"AGENTS.md": "project/.rules", ".rules": "project/AGENTS.md"} {
+		t.Run(path, func(t *testing.T) {
+			w := newWorld(t, map[string]string{
+				repoFile:                            config("codex: {mode: files, scope: project, options: {write_repo_skills: false}}\nzed: {mode: files, scope: project}", "instructions:a"),
+				modules("instructions/a/AGENTS.md"): "new", "project/" + target: "old",
+			})
+			w.Link(target, path)
+			w.Wants(``, "update project/AGENTS.md adopt_update", "update project/.rules adopt_update")
+			w.Deploy(``)
+			if info, err := os.Lstat(w.path(path)); err != nil || !info.Mode().IsRegular() || w.Read(path) != "new" || w.Read("project/"+target) != "new" {
+				t.Errorf("got %v, %q and %q", err, w.Read(path), w.Read("project/"+target))
+			}
+			w.Wants(``)
+		})
+	}
+}
+
+// TestRootsThatAreOneDirectory has a symbolic link between the roots of two targets.
+func TestRootsThatAreOneDirectory(t *testing.T) {
+	const codex, claude = "codex: {mode: files, scope: user}", "claude_code: {mode: files, scope: user, options: {write_user_skills: true}}"
+	const out, alias = "home/.codex/skills/s/SKILL.md", "home/.claude/skills/s/SKILL.md"
+	w := newWorld(t, map[string]string{repoFile: config(codex+"\n"+claude, "skill:s"), modules("skill/s/SKILL.md"): skillText, "home/.codex/skills/own/SKILL.md": "mine"})
+	w.Link("../.codex/skills", "home/.claude/skills")
+	w.Wants(``, "create "+alias, "create "+out)
+	first := w.Deploy(``)
+	w.Wants(``)
+	w.Write(modules("skill/s/SKILL.md"), skillText+"more\n")
+	w.Wants(``, "update "+alias+" managed_update", "update "+out+" managed_update")
+	w.Deploy(``)
+	w.Wants(``)
+	w.Write(repoFile, strings.Replace(config(codex+"\n"+claude, "skill:s"), "type: skill,", "type: skill, targets: [claude_code],", 1))
+	w.Wants(``)
+	w.OK("rollback", w.with(``, map[string]any{"to": first.SnapshotID, "yes": true}), nil)
+	if got := w.Read(out); got != skillText || w.Read(alias) != skillText {
+		t.Errorf("got %q and %q", got, w.Read(alias))
+	}
+	w.Write(repoFile, config(codex+"\n"+claude))
+	w.Wants(``, "delete "+alias, "delete "+out)
+	w.Deploy(``)
+	if w.Read(out) != "(none)" || w.Read("home/.codex/skills/own/SKILL.md") != "mine" {
+		t.Errorf("after the removal: %q, %q", w.Read(out), w.Read("home/.codex/skills/own/SKILL.md"))
+	}
 }
 
 // TestFileInPlaceOfADirectory checks that the error names the file that the user has to remove.

@@ -132,3 +132,25 @@ func warned(t *testing.T, got answer, text string) {
 		t.Errorf("no warning holds %q: %q", text, got.Warnings)
 	}
 }
+
+func TestUnknownMachineIsWarnedAboutIfMachinesHaveOverlays(t *testing.T) {
+	const warning = "the machine is unknown"
+	w := newWorld(t, base())
+	t.Setenv("AGENTPACK_MACHINE_ID", "")
+	unwarned := func(arguments string) {
+		t.Helper()
+		for _, got := range w.OK("plan", arguments, nil).Warnings {
+			if strings.Contains(got, warning) {
+				t.Errorf("plan %s: %s", arguments, got)
+			}
+		}
+	}
+	unwarned(``)
+	w.Write("home/.agentpack/repo/overlays/machines/laptop/instructions_base--d39861fff1/AGENTS.md", "laptop\n")
+	for _, tool := range []string{"plan", "deploy", "status"} {
+		warned(t, w.OK(tool, ``, nil), warning)
+	}
+	unwarned(`{"machine":"laptop"}`)
+	t.Setenv("HOSTNAME", "Desk")
+	unwarned(``)
+}
