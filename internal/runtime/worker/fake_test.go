@@ -41,6 +41,9 @@ type fake struct {
 	asks map[uint32]chan wire.Reply
 }
 
+// reports has the confinement reports of plugins whose workers send an invalid one, or "" for none.
+var reports = map[string]string{"no report": "", "no JSON": "{", "no list": "{}", "null": "null"}
+
 func fakeWorker() int {
 	stream, err := net.FileConn(os.NewFile(socketFile, "host"))
 	if err != nil {
@@ -75,7 +78,11 @@ func fakeWorker() int {
 	case "early":
 		_ = f.out.Write(wire.TypeResult, 1, []byte("{}"))
 	}
-	_ = f.out.Write(wire.TypeReady, 0, []byte("[]"))
+	if report, other := reports[setup.Plugin]; !other {
+		_ = f.out.Write(wire.TypeReady, 0, []byte("[]"))
+	} else if report != "" {
+		_ = f.out.Write(wire.TypeReady, 0, []byte(report))
+	}
 	if setup.Plugin == "killed while loading" {
 		f.awaitKill(setup)
 	}

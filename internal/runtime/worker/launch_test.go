@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -30,10 +31,10 @@ func TestThreadsAndAddressSpaceOfWorkerAreBounded(t *testing.T) {
 	l := Launch{Setup: wire.Setup{Limits: wire.Limits{Files: 256, Concurrency: 8, Memory: 64 << 20}}}
 	l.Bound(1<<20, 2<<30)
 	c := l.Setup.Confine
-	if c.Threads < 100 || c.Threads > 4096 {
-		t.Errorf("%d threads", c.Threads)
+	if want := uint64(128 + 2*runtime.NumCPU() + 8); c.Threads != want {
+		t.Errorf("%d threads, want %d", c.Threads, want)
 	}
-	if c.AddressSpace < c.Memory+10*64<<20 || c.AddressSpace > c.Memory+8<<30 {
+	if c.AddressSpace != c.Memory+10*64<<20+2<<30 {
 		t.Errorf("%d bytes of address space beside %d bytes of memory", c.AddressSpace, c.Memory)
 	}
 }

@@ -256,12 +256,17 @@ func TestCrowdingWorkerIsDemoted(t *testing.T) {
 		t.Skip("this system does not report the processor time of processes:", err)
 	}
 	calls := map[*Supervisor]int64{}
-	p.computed, p.crowding = 1, crowdingTime+time.Second // simulate that the worker has used much processor time
-	pool.mu.Lock()
-	pool.demoteCrowding(calls)
-	pool.mu.Unlock()
-	if !p.demoted.Load() {
-		t.Fatal("the worker was not demoted")
+	// Simulate that the worker has used much processor time. No time counts at the first sample.
+	for crowding, want := range map[time.Duration]bool{2*time.Second - 1: false, 2 * time.Second: true} {
+		pool.mu.Lock()
+		p.computed, p.crowding = 0, crowding
+		p.demoted.Store(false)
+		pool.demoteCrowding(calls)
+		pool.mu.Unlock()
+		if p.demoted.Load() != want {
+			t.Fatalf("after %v the worker was demoted: %t", crowding, !want)
+		}
+		p.demoted.Store(true)
 	}
 	wantEcho(t, spinning) // runs in the demoted process, which then ends
 	<-p.gone

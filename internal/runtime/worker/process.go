@@ -146,7 +146,7 @@ func (p *process) handshake(setup wire.Setup, grow func(params []byte) (wire.Rep
 	if err := p.conn.out.Write(wire.TypeSetup, 0, text); err != nil {
 		return err
 	}
-	for {
+	for reported := false; ; {
 		f, err := p.conn.in.Next()
 		if err != nil {
 			return err
@@ -154,9 +154,10 @@ func (p *process) handshake(setup wire.Setup, grow func(params []byte) (wire.Rep
 		switch f.Type {
 		case wire.TypeReady:
 			var report confine.Report
-			if err := json.Unmarshal(f.Payload, &report); err != nil {
+			if err := json.Unmarshal(f.Payload, &report); err != nil || report == nil {
 				return wire.Violation("malformed confinement report")
 			}
+			reported = true
 			if p.launch.Confined == nil {
 				continue
 			}
@@ -182,6 +183,9 @@ func (p *process) handshake(setup wire.Setup, grow func(params []byte) (wire.Rep
 		case wire.TypeFailed:
 			return failure(setup.Plugin, f.Payload)
 		case wire.TypeLoaded:
+			if !reported {
+				return wire.Violation("a module that was loaded without a confinement report")
+			}
 			return nil
 		default:
 			return wire.Violation("a frame of type %d before the module was loaded", f.Type)
