@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -231,5 +232,38 @@ func BenchmarkStart(b *testing.B) {
 			}
 			b.ReportMetric(float64(total)/float64(b.N), "µs-apply/op")
 		})
+	}
+}
+
+// A process without namespaces must not be reported to have them: confinement = "required" is decided by the report.
+func TestPrepareReportsMissingNamespaces(t *testing.T) {
+	set := func(found bool, flags uintptr, err error) {
+		permitted.mu.Lock()
+		defer permitted.mu.Unlock()
+		permitted.found, permitted.flags, permitted.err = found, flags, err
+	}
+	defer set(false, 0, nil)
+	for name, c := range map[string]struct {
+		flags uintptr
+		err   error
+		want  Layer
+	}{
+		"refused":                  {0, errors.New("the system refuses"), Layer{LayerNamespaces, Missing, "the system refuses"}},
+		"all":                      {allNamespaces, nil, Layer{LayerNamespaces, Active, ""}},
+		"all but a user namespace": {otherNamespaces, nil, Layer{LayerNamespaces, Active, ""}},
+	} {
+		set(true, c.flags, c.err)
+		cmd := exec.Command("none")
+		cmd.Env = []string{"SECRET=1"}
+		if got := Prepare(cmd); got != c.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
+		}
+		a := cmd.SysProcAttr
+		if a.Cloneflags != c.flags || (len(a.UidMappings) == 1) != (c.flags&unix.CLONE_NEWUSER != 0) || (len(a.AmbientCaps) > 0) != (c.flags != 0) {
+			t.Errorf("%s: got the attributes %+v", name, a)
+		}
+		if !a.Setpgid || a.Pdeathsig != unix.SIGKILL || len(cmd.Env) > 0 {
+			t.Errorf("%s: got the environment %q and the attributes %+v", name, cmd.Env, a)
+		}
 	}
 }
