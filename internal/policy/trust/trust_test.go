@@ -325,6 +325,9 @@ func TestInvalidRecordsAreNotTrusted(t *testing.T) {
 			if trusted || err == nil || !strings.Contains(err.Error(), file) {
 				t.Errorf("trusted %v, %v", trusted, err)
 			}
+			if kind := name == "a directory" || name == "a FIFO"; err != nil && strings.Contains(err.Error(), "is not a regular file") != kind {
+				t.Errorf("got the error %v", err)
+			}
 			list, err := s.List()
 			if len(list) != 1 || list[0].Path != "/other" || err == nil || !strings.Contains(err.Error(), file) {
 				t.Errorf("got the records %v and the error %v, want only /other and an error that names the file", list, err)
@@ -435,6 +438,8 @@ func TestAmbiguousRecordsAreNotTrusted(t *testing.T) {
 		`"path":"/y","path":"/x","sha256":"` + digest + `"`,
 		`"path":"/x","sha256":"` + userfile.Digest([]byte("y")) + `","SHA256":"` + digest + `"`,
 		`"path":"/x","sha256":"` + digest + `","includes":[{"path":"/y","sha256":"` + digest + `","PATH":"/z"}]`,
+		`"path":"/x","sha256":"` + digest + `","includes":[{"path":"/y","sha256":"` + digest + `","PATH":"/z"},{"path":"/w","sha256":"` + digest + `"}]`,
+		`"path":"/x","PATH":"/x","sha256":"` + digest + `","includes":[{"path":"/y","sha256":"` + digest + `"}]`,
 	} {
 		content := `{` + members + `,"trusted_at":"2026-01-02T03:04:05Z"}`
 		if err := os.WriteFile(filepath.Join(store.dir, fileName("/x")), []byte(content), 0o600); err != nil {
@@ -470,5 +475,16 @@ func TestRecordOfNewerVersionIsIgnoredAndKept(t *testing.T) {
 	}
 	if removed, err := store.Remove("/x"); !removed || err != nil {
 		t.Error(removed, err)
+	}
+}
+
+func TestStoreOfNewerVersionIsNotUsed(t *testing.T) {
+	s := newStore(t)
+	mustAdd(t, s, "/p", one)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(s.dir), ".format"), []byte("2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := trusted(s, "/p", one); got || err == nil || !strings.Contains(err.Error(), "newer version") {
+		t.Errorf("trusted %t, %v", got, err)
 	}
 }

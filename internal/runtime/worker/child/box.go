@@ -32,6 +32,18 @@ type confinement struct {
 
 // confineTo restricts the process to the files and limits in setup.
 func confineTo(setup wire.Setup) (confinement, error) {
+	report, err := confine.Apply(configOf(setup))
+	if err != nil {
+		return confinement{}, err
+	}
+	if report.Active(confine.LayerRoot) {
+		return confinement{report, "/"}, nil
+	}
+	return confinement{report, setup.Code.Dir}, nil
+}
+
+// configOf returns the files and limits in setup. A descriptor of 0 means that there is no file.
+func configOf(setup wire.Setup) confine.Config {
 	c := confine.Config{
 		Keep: slices.Clone(connectionFiles), Memory: setup.Confine.Memory, AddressSpace: setup.Confine.AddressSpace,
 		Threads: setup.Confine.Threads, OpenFiles: setup.Confine.OpenFiles,
@@ -43,10 +55,9 @@ func confineTo(setup wire.Setup) (confinement, error) {
 		}
 	}
 	for _, r := range setup.Repos {
-		if r.File == 0 {
-			continue
+		if r.File > 0 {
+			c.Dirs = append(c.Dirs, confine.Dir{FD: r.File, Write: r.Write})
 		}
-		c.Dirs = append(c.Dirs, confine.Dir{FD: r.File, Write: r.Write})
 	}
 	if setup.Locks > 0 {
 		c.Dirs = append(c.Dirs, confine.Dir{FD: setup.Locks, Write: true})
@@ -56,18 +67,11 @@ func confineTo(setup wire.Setup) (confinement, error) {
 			c.Keep = append(c.Keep, fd)
 		}
 	}
-	report, err := confine.Apply(c)
-	if err != nil {
-		return confinement{}, err
-	}
-	if report.Active(confine.LayerRoot) {
-		return confinement{report, "/"}, nil
-	}
-	return confinement{report, setup.Code.Dir}, nil
+	return c
 }
 
-// newBox returns the sandbox of the module.
-func newBox(setup wire.Setup, derive func(context.Context, sandbox.Derivation, sandbox.DerivedFile) ([]byte, error), log hclog.Logger) (*sandbox.Box, error) {
+// boxConfig returns the configuration of the module's sandbox.
+func boxConfig(setup wire.Setup, derive func(context.Context, sandbox.Derivation, sandbox.DerivedFile) ([]byte, error), log hclog.Logger) sandbox.Config {
 	c := sandbox.Config{
 		Plugin: setup.Plugin, Hidden: sandbox.Hidden{Patterns: setup.Deny, Own: setup.Own}, Remotes: setup.Remotes, Transport: transport{},
 		Locks: file(setup.Locks, "locks"), Env: setup.Env, Limits: manifest.Limits{Files: setup.Limits.Files, Memory: setup.Limits.Memory},
@@ -87,7 +91,7 @@ func newBox(setup wire.Setup, derive func(context.Context, sandbox.Derivation, s
 	for _, r := range setup.Repos {
 		c.Repos = append(c.Repos, git.Grant{Repo: r.Path, Alias: r.Alias, Above: r.Above, Write: r.Write, Dir: file(r.File, r.Path)})
 	}
-	return sandbox.New(c)
+	return c
 }
 
 // mount converts the i-th granted directory for the file tree. For a directory that does not exist, m.File is a staged directory,

@@ -17,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dirtypages"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
 )
 
 // Main runs a worker until the host closes the connection, and returns the exit code.
@@ -106,7 +107,7 @@ func readSetup(in *wire.Reader) (wire.Setup, error) {
 
 // load loads the module.
 func (s *server) load(setup wire.Setup, code string, tracker *dirtypages.Tracker) error {
-	box, err := newBox(setup, s.derive, s.log)
+	box, err := sandbox.New(boxConfig(setup, s.derive, s.log))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,9 +20,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/command"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -456,5 +460,42 @@ func TestNameOfRequest(t *testing.T) {
 		if got := nameOf([]byte(params)); got != want {
 			t.Errorf("%s: got %q, want %q", params, got, want)
 		}
+	}
+}
+
+// Only what the host lists stays open and accessible, and is writable only if the grant is.
+func TestConfinementKeepsListedFilesOnly(t *testing.T) {
+	setup := wire.Setup{
+		Code: wire.Code{Root: 5}, Confine: wire.Confine{Memory: 1, AddressSpace: 2, Threads: 3, OpenFiles: 4},
+		Mounts:  []wire.Mount{{File: 6}, {File: 7, Write: true}, {Write: true}},
+		Repos:   []wire.Repo{{File: 8}, {File: 9, Write: true}, {Write: true}},
+		Locks:   10,
+		Derived: wire.Derived{Older: 11, Newer: 12},
+	}
+	want := confine.Config{
+		Keep: append(slices.Clone(connectionFiles), 11, 12), Memory: 1, AddressSpace: 2, Threads: 3, OpenFiles: 4, Root: &confine.Dir{FD: 5},
+		Dirs: []confine.Dir{{FD: 6}, {FD: 7, Write: true}, {FD: 8}, {FD: 9, Write: true}, {FD: 10, Write: true}},
+	}
+	if got := configOf(setup); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	none := confine.Config{Keep: slices.Clone(connectionFiles), Root: &confine.Dir{}}
+	if got := configOf(wire.Setup{}); !reflect.DeepEqual(got, none) {
+		t.Errorf("without files: got %+v, want %+v", got, none)
+	}
+}
+
+func TestSandboxHasWhatSetupGrants(t *testing.T) {
+	setup := wire.Setup{Plugin: "it", Kind: string(engine.Command), HTTP: true, Deny: []string{"*.env"}, Own: []string{"/own"}, Remotes: []string{"https://h/r"},
+		Limits: wire.Limits{Files: 3, Memory: 4}, Env: map[string]string{"A": "1"}, Messages: true,
+		Mounts: []wire.Mount{{Path: "/p", Write: true}, {Path: "/s", State: true, InGit: true}}, Repos: []wire.Repo{{Path: "/r", Alias: "/a", Write: true}}}
+	c := boxConfig(setup, nil, hclog.NewNullLogger())
+	if c.State != "/s" || c.Fetch == nil || !c.Relative || len(c.Mounts) != 2 || !c.Mounts[0].Write || c.Mounts[1].Write || !c.Mounts[1].InGit || len(c.Repos) != 1 ||
+		c.Repos[0] != (git.Grant{Repo: "/r", Alias: "/a", Write: true}) || c.Locks != nil || c.Limits.Files != 3 || c.Limits.Memory != 4 || !c.Messages ||
+		!slices.Equal(c.Hidden.Patterns, setup.Deny) || !slices.Equal(c.Hidden.Own, setup.Own) || !slices.Equal(c.Remotes, setup.Remotes) || c.Env["A"] != "1" {
+		t.Errorf("got %+v", c)
+	}
+	if c := boxConfig(wire.Setup{Kind: string(engine.ABI1)}, nil, hclog.NewNullLogger()); c.State != "" || c.Fetch != nil || c.Relative || len(c.Mounts)+len(c.Repos) > 0 {
+		t.Errorf("without grants: got %+v", c)
 	}
 }

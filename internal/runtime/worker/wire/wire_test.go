@@ -93,20 +93,67 @@ func TestReaderRefuses(t *testing.T) {
 	}
 }
 
+// After an error a frame may have been written in part, so that nothing can follow it.
 func TestWriterKeepsFailing(t *testing.T) {
 	broken := errors.New("broken")
-	w := NewWriter(failing{broken})
-	for range 2 {
-		if err := w.Write(TypeLog, 0, []byte("x")); !errors.Is(err, broken) {
-			t.Errorf("got %v", err)
+	large := make([]byte, 33<<10)
+	for name, first := range map[string]func(*Writer) error{
+		"Write":            func(w *Writer) error { return w.Write(TypeLog, 0, []byte("x")) },
+		"a large Write":    func(w *Writer) error { return w.Write(TypeLog, 0, large) },
+		"Gather":           func(w *Writer) error { return w.Gather(TypeLog, 0, []byte("x")) },
+		"Flush of a Delay": func(w *Writer) error { return errors.Join(w.Delay(TypeLog, 0, []byte("x")), w.Flush()) },
+		"a large Delay":    func(w *Writer) error { return w.Delay(TypeLog, 0, large) },
+		"a large Gather":   func(w *Writer) error { return w.Gather(TypeLog, 0, large) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := &failing{errs: []error{broken}}
+			w := NewWriter(out)
+			if err := first(w); !errors.Is(err, broken) {
+				t.Errorf("got %v", err)
+			}
+			for name, next := range map[string]error{
+				"Write": w.Write(TypeLog, 0, []byte("x")), "Delay": w.Delay(TypeLog, 0, []byte("x")), "Gather": w.Gather(TypeLog, 0, []byte("x")), "Flush": w.Flush(),
+			} {
+				if !errors.Is(next, broken) {
+					t.Errorf("%s after it: got %v", name, next)
+				}
+			}
+			if out.writes != 1 {
+				t.Errorf("%d writes, want the one that failed", out.writes)
+			}
+		})
+	}
+}
+
+func TestFlushWithoutDelayedFramesWritesNothing(t *testing.T) {
+	out := &failing{}
+	if err := NewWriter(out).Flush(); err != nil || out.writes > 0 {
+		t.Errorf("got %v and %d writes", err, out.writes)
+	}
+}
+
+func TestErrorOfStreamIsReturned(t *testing.T) {
+	broken := errors.New("broken")
+	for _, data := range [][]byte{nil, {4, 0}, {4, 0, 0, 0, 0, 0, 0, 0, byte(TypeLog), 1}} {
+		r := NewReader(io.MultiReader(bytes.NewReader(data), iotest.ErrReader(broken)), any1MiB)
+		if _, err := r.Next(); !errors.Is(err, broken) {
+			t.Errorf("after %v: got %v, want %v", data, err, broken)
 		}
 	}
 }
 
-// failing is a stream on which every write fails.
-type failing struct{ err error }
+// failing is a stream whose writes fail with errs, one after the other, and then succeed.
+type failing struct {
+	errs   []error
+	writes int
+}
 
-func (f failing) Write([]byte) (int, error) { return 0, f.err }
+func (f *failing) Write(p []byte) (int, error) {
+	if f.writes++; f.writes <= len(f.errs) {
+		return 0, f.errs[f.writes-1]
+	}
+	return len(p), nil
+}
 
 // FuzzReader checks for any data that frames are within their limits, that memory is proportional to the received bytes and
 // not to the announced length, and that decoded payloads round-trip.
@@ -358,6 +405,22 @@ func TestPayloadsRoundTrip(t *testing.T) {
 	for _, reply := range []Reply{{Result: []byte("x")}, {Error: &abi.HostError{Code: "denied", Message: "no"}}} {
 		if got, err := DecodeReply(bytes.Join(reply.Encode(), nil)); err != nil || !reflect.DeepEqual(got, reply) {
 			t.Errorf("got the reply %+v, %v; want %+v", got, err, reply)
+		}
+	}
+}
+
+func TestBufferedFrameWithoutPayload(t *testing.T) {
+	var stream bytes.Buffer
+	w := NewWriter(&stream)
+	for range 2 {
+		if err := w.Write(TypeCancel, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := NewReader(&stream, any1MiB)
+	for _, want := range []bool{true, false} {
+		if _, err := r.Next(); err != nil || r.Buffered() != want {
+			t.Errorf("got %v, and a buffered frame: %t, want %t", err, !want, want)
 		}
 	}
 }
