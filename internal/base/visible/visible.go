@@ -56,15 +56,33 @@ func Text(text string) string {
 // characters except line feeds and tabs, line separators, variation selectors and default ignorable code points. Unlike Text it keeps
 // spaces of all scripts, and the selectors and joiners of emoji. It is for data that a person reads, such as the result of a tool.
 func Prose(text string) string {
-	emoji := false // whether the last code point is part of an emoji
+	before := rune(0) // the code point before r, as it is returned
 	return strings.Map(func(r rune) rune {
-		selects := emoji && (r == 0xfe0f || r == 0x200d)
-		emoji = selects || unicode.In(r, unicode.So, unicode.Sk)
-		if r != '\n' && r != '\t' && !selects && hides(r) {
-			return replacement
+		if r != '\n' && r != '\t' && hides(r) && !isPartOfEmoji(r, before) {
+			r = replacement
 		}
+		before = r
 		return r
 	}, text)
+}
+
+const (
+	emojiSelector = 0xfe0f
+	emojiJoiner   = 0x200d
+	// notSymbols are the code points with an emoji presentation that are not symbols, in the terms of Unicode.
+	notSymbols = "#*0123456789‼⁉ℹ〰〽"
+)
+
+// isPartOfEmoji reports whether r is a selector or joiner that follows a code point of an emoji: one selector, and one joiner. So a run
+// of them cannot encode hidden text.
+func isPartOfEmoji(r, before rune) bool {
+	switch r {
+	case emojiSelector:
+		return unicode.In(before, unicode.So, unicode.Sk, unicode.Sm) || strings.ContainsRune(notSymbols, before)
+	case emojiJoiner:
+		return unicode.In(before, unicode.So, unicode.Sk) || before == emojiSelector
+	}
+	return false
 }
 
 // hides reports whether r is neither shown nor takes any room.

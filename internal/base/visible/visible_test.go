@@ -134,15 +134,17 @@ func TestBounded(t *testing.T) {
 
 func TestProse(t *testing.T) {
 	for text, want := range map[string]string{
-		"a\tb\n\x1b[31mred\x07 ü \u009bA\x7f\r":    "a\tb\n·[31mred· ü ·A··",
-		"pay \u202e001\u202c, \u2066x\u2069":       "pay ·001·, ·x·",
-		"no\u200bw\u200ci\u200dd\ufeffth\u2060":    "no·w·i·d·th·",
-		"line\u2028paragraph\u2029\u0085":          "line·paragraph··",
-		"tags\U000e0041 filler\u3164 soft\u00adhy": "tags· filler· soft·hy",
-		"selector\ufe0f, \U000e0100":               "selector·, ·",
-		"❤\ufe0f 👩\u200d💻 👍🏽 ":                     "❤\ufe0f 👩\u200d💻 👍🏽 ",
-		"a\u00a0b\u3000漢\u2003ü e\u0301 \u0600٣":   "a\u00a0b\u3000漢\u2003ü e\u0301 \u0600٣",
-		"invalid \xff, U+FFFD \ufffd":              "invalid \ufffd, U+FFFD \ufffd",
+		"a\tb\n\x1b[31mred\x07 ü \u009bA\x7f\r":               "a\tb\n·[31mred· ü ·A··",
+		"pay \u202e001\u202c, \u2066x\u2069":                  "pay ·001·, ·x·",
+		"no\u200bw\u200ci\u200dd\ufeffth\u2060":               "no·w·i·d·th·",
+		"line\u2028paragraph\u2029\u0085":                     "line·paragraph··",
+		"tags\U000e0041 filler\u3164 soft\u00adhy":            "tags· filler· soft·hy",
+		"selector\ufe0f, \U000e0100":                          "selector·, ·",
+		"❤\ufe0f 👩\u200d💻 👍🏽 ":                                "❤\ufe0f 👩\u200d💻 👍🏽 ",
+		"❤\ufe0f\u200d🔥 🏳\ufe0f\u200d🌈 1\ufe0f\u20e3 ↔\ufe0f": "❤\ufe0f\u200d🔥 🏳\ufe0f\u200d🌈 1\ufe0f\u20e3 ↔\ufe0f",
+		"❤\ufe0f\ufe0f 💻\u200d\u200d\ufe0f\u200d 1\u200d":     "❤\ufe0f· 💻\u200d··· 1·",
+		"a\u00a0b\u3000漢\u2003ü e\u0301 \u0600٣":              "a\u00a0b\u3000漢\u2003ü e\u0301 \u0600٣",
+		"invalid \xff, U+FFFD \ufffd":                         "invalid \ufffd, U+FFFD \ufffd",
 	} {
 		if got := visible.Prose(text); got != want {
 			t.Errorf("Prose(%+q) = %+q, want %+q", text, got, want)
