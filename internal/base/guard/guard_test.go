@@ -40,3 +40,13 @@ func TestRecover(t *testing.T) {
 		}
 	}
 }
+
+func TestRecoveredLogsPairs(t *testing.T) {
+	var log memoryLog
+	if err := Recovered(&log, "while testing", "bad", "name", "a"); err != ErrPanic {
+		t.Errorf("got %v, want %v", err, ErrPanic)
+	}
+	if got, want := strings.Join(log.lines, ""), `panic while testing name a panic "bad" stack`; !strings.HasPrefix(got, want) {
+		t.Errorf("logged %q, want %q", got, want)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -191,24 +190,25 @@ func (c *clientRequest) end(result []byte, err *abi.Error, release func()) {
 func (g *Gateway) find(r call.Request) (queued Queued, err *abi.Error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			g.log.Error("panic in the look-up of a request", "method", r.Method, "name", visible.Name(r.Name), "panic", fault, "stack", string(debug.Stack()))
-			err = &abi.Error{Code: abi.CodeInternal, Message: "internal error"}
+			err = g.recovered("in the look-up of a request", fault, "method", r.Method, "name", visible.Name(r.Name))
 		}
 	}()
 	return g.backend.Find(r)
 }
 
+// recovered logs a panic, and returns the error for the client.
+func (g *Gateway) recovered(doing string, fault any, pairs ...any) *abi.Error {
+	return &abi.Error{Code: abi.CodeInternal, Message: guard.Recovered(g.log, doing, fault, pairs...).Error()}
+}
+
 // execute executes the request and returns an encoded result, an ask or an error. A panic becomes an error.
 func (c *clientRequest) execute(ctx context.Context, queued Queued) (result []byte, ask *Ask, failure *abi.Error) {
-	err := func() (err error) {
-		defer guard.Recover(c.session.g.log, "in a call", &err)
-		result, ask, failure = c.run(ctx, queued)
-		return nil
+	defer func() {
+		if fault := recover(); fault != nil {
+			result, ask, failure = nil, nil, c.session.g.recovered("in a call", fault, "method", c.Method, "name", visible.Name(c.Name))
+		}
 	}()
-	if err != nil {
-		return nil, nil, &abi.Error{Code: abi.CodeInternal, Message: err.Error()}
-	}
-	return result, ask, failure
+	return c.run(ctx, queued)
 }
 
 // run executes the request.
@@ -264,8 +264,7 @@ func what(r *call.Request) string {
 func (c *clientRequest) invoke(ctx context.Context, queued Queued) (result call.Result, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			c.session.g.log.Error("panic in a call", "method", c.Method, "name", visible.Name(c.Name), "panic", fault, "stack", string(debug.Stack()))
-			result, err = call.Result{}, errors.New("internal error in the host; see its log")
+			result, err = call.Result{}, guard.Recovered(c.session.g.log, "in a call", fault, "method", c.Method, "name", visible.Name(c.Name))
 		}
 	}()
 	return queued.Execute(ctx, c.notifier)

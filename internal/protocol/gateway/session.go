@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
@@ -154,8 +153,7 @@ func (s *session) cancelled(m *message) {
 func (s *session) request(ctx context.Context, m *message, to Peer) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			s.g.log.Error("panic in the handling of a request", "method", m.method, "panic", fault, "stack", string(debug.Stack()))
-			putError(to, m.id, &abi.Error{Code: abi.CodeInternal, Message: "internal error"})
+			putError(to, m.id, s.g.recovered("in the handling of a request", fault, "method", m.method))
 		}
 	}()
 	if s.refuses {
