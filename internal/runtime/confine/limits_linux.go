@@ -39,9 +39,6 @@ func addressSpace() (uint64, error) {
 	return pages * uint64(os.Getpagesize()), nil
 }
 
-// reservedPIDs is the number of process IDs that the kernel does not use again once the highest ID of a PID namespace was reached.
-const reservedPIDs = 300
-
 // limitThreads limits the threads of this process. The kernel limits threads by user, not by process. So the limit takes effect
 // in namespaces only: a user namespace counts its own threads since Linux 5.14, but not those of the superuser; a PID namespace
 // has a highest ID of its own since Linux 6.14.
@@ -66,7 +63,7 @@ func (a *application) limitThreads() error {
 		}
 		return nil
 	}
-	highest := strconv.FormatUint(reservedPIDs+a.Threads, 10)
+	highest := strconv.FormatUint(threadMargin+a.Threads, 10)
 	if err := os.WriteFile(highestPID, []byte(highest), 0); err != nil && os.Geteuid() == 0 {
 		return missingError("the superuser is limited by the highest process ID only: " + err.Error())
 	}

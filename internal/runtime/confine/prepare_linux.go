@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 )
 
 // options of prepare.
@@ -111,7 +112,7 @@ func (n *namespaces) available() (uintptr, error) {
 }
 
 func isTemporary(err error) bool {
-	return slices.ContainsFunc([]error{unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EINTR}, func(e error) bool { return errors.Is(err, e) })
+	return reexec.IsTransient(err) || errors.Is(err, unix.EINTR)
 }
 
 // tryNamespaces creates a process in new namespaces that starts no program. The program's path is longer than the kernel

@@ -22,7 +22,8 @@ type Bounds struct {
 const (
 	// memoryMargin and memoryMarginShare are for page tables, and for compiled code, which is not writable.
 	memoryMargin, memoryMarginShare = 64 << 20, 16
-	// threadMargin is how many threads the highest process ID of a PID namespace permits beyond Config.Threads.
+	// threadMargin is how many threads the highest process ID of a PID namespace permits beyond Config.Threads: the kernel does not use
+	// that many IDs again once the highest one was reached.
 	threadMargin = 300
 )
 
