@@ -149,7 +149,7 @@ const (
 	MaxAskAnswers  = 4 << 20   // bytes of all answers of one call
 )
 
-// MaxNesting is how deep arrays and objects may nest in a message of a client and in a response of a module. With the host's own levels
+// MaxNesting is the maximum depth of nested arrays and objects in a message of a client and in a response of a module. With the host's own levels
 // around them, messages stay below 128, which is the limit of serde_json; other readers of JSON exhaust their stack at a few thousand.
 const MaxNesting = 120
 

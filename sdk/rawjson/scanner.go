@@ -139,7 +139,7 @@ func (s *Scanner) next() byte {
 // fail marks the text as invalid and moves to the end of the text, so that all further parsing fails too.
 func (s *Scanner) fail() { s.invalid, s.pos = true, len(s.text) }
 
-// refuse makes End return false. Parsing continues, so that the caller learns whether the text is valid, and from whom it is.
+// refuse makes End return false. Parsing continues, so that the caller gets all members, such as the ID of a request that it refuses.
 func (s *Scanner) refuse(why string) {
 	if s.refusal == "" {
 		s.refusal = why

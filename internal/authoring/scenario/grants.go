@@ -49,13 +49,12 @@ func (s *Scenario) checkNetwork(p Plugin, view *catalog.Catalog) error {
 	const remedy = "read the scenario, and pass --network %s to allow it"
 	remotes := slices.ContainsFunc(grant.Git, func(g config.Git) bool { return len(g.Remotes) > 0 })
 	for _, origin := range grant.HTTP {
-		switch {
-		case p.Network == NoNetwork, origin.Private && p.Network != PrivateNetwork:
-			kind := PublicNetwork
-			if origin.Private {
-				kind = PrivateNetwork
-			}
-			return refuse("http", fmt.Sprintf("grants %s, and scenarios do not reach the %s network unless the command says so", origin.Origin, kind), fmt.Sprintf(remedy, kind))
+		needed := PublicNetwork
+		if origin.Private {
+			needed = PrivateNetwork
+		}
+		if p.Network == NoNetwork || origin.Private && p.Network != PrivateNetwork {
+			return refuse("http", fmt.Sprintf("grants %s, and scenarios do not reach the %s network unless the command says so", origin.Origin, needed), fmt.Sprintf(remedy, needed))
 		}
 	}
 	if remotes && p.Network == NoNetwork {

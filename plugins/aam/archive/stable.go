@@ -3,7 +3,6 @@ package archive
 import (
 	"archive/tar"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -54,15 +53,13 @@ func isToolState(name string, m *manifest.Manifest) bool {
 
 // append adds a file to the archive, and returns the size that it has there. The error is errVanished if the file does not exist any more.
 func (p *packer) append(out *tar.Writer, file packed) (int64, error) {
-	var last error
 	for range readAttempts {
 		size, err := p.attempt(out, file)
 		if !errors.Is(err, errRepeat) {
 			return size, err
 		}
-		last = changing(file.from)
 	}
-	return 0, last
+	return 0, changing(file.from)
 }
 
 // errRepeat means that a file was changed while it was read, and nothing was written.
@@ -138,5 +135,5 @@ func (f packed) header(size int64) *tar.Header {
 }
 
 func (p *packer) tooLarge() error {
-	return unpackable(p.dir, "%w", fmt.Errorf("its files have more than %d bytes in total", p.limits.Inflated))
+	return unpackable(p.dir, "its files have more than %d bytes in total", p.limits.Inflated)
 }

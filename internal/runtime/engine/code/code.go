@@ -22,10 +22,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
-
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 )
 
 // Config configures a Store.
