@@ -44,24 +44,43 @@ const (
 	idleInterval  = time.Second
 )
 
-// Watch measures a confined process until ended is closed, more often while isActive. If the process exceeds the bounds, Watch calls
-// kill once and returns. RLIMIT_DATA does not count page tables and memory that was made read-only; and the system may not limit
-// threads. Where processes cannot be measured, Watch returns at once.
-func Watch(pid int, b Bounds, isActive func() bool, ended <-chan struct{}, kill func(reason string)) {
-	watch(func() (Usage, error) { return measure(pid) }, b, isActive, ended, kill)
+// Actions are what Watch does. Each function is called once at most.
+type Actions struct {
+	Kill func(reason string)
+	// Warn is called if a running process cannot be measured, as where /proc is absent, or mounted with hidepid and there are no namespaces.
+	// Such a process is not killed: the host may lack files or memory for a while.
+	Warn func(err error)
 }
 
-func watch(measure func() (Usage, error), b Bounds, isActive func() bool, ended <-chan struct{}, kill func(reason string)) {
+// Watch measures a confined process until ended is closed, more often while isActive. If the process exceeds the bounds, Watch kills it
+// and returns. RLIMIT_DATA does not count page tables and memory that was made read-only; and the system may not limit threads. On a
+// system that measures no processes, Watch returns at once.
+func Watch(pid int, b Bounds, isActive func() bool, ended <-chan struct{}, do Actions) {
+	watch(func() (Usage, error) { return measure(pid) }, b, isActive, ended, do)
+}
+
+// maxFailures is the number of failed measurements in a row after which Watch warns. One or two fail when the process ends.
+const maxFailures = 3
+
+func watch(measure func() (Usage, error), b Bounds, isActive func() bool, ended <-chan struct{}, do Actions) {
+	failures, warned := 0, false
 	for {
 		u, err := measure()
 		if errors.Is(err, errors.ErrUnsupported) {
 			return
 		}
-		if err == nil { // an error: the process is about to end
-			if reason := b.exceeded(u); reason != "" {
-				kill(reason)
-				return
-			}
+		if err != nil {
+			failures++
+		} else {
+			failures = 0
+		}
+		if failures == maxFailures && !warned {
+			warned = true
+			do.Warn(err)
+		}
+		if reason := b.exceeded(u); err == nil && reason != "" {
+			do.Kill(reason)
+			return
 		}
 		interval := idleInterval
 		if isActive() {

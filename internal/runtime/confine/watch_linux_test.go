@@ -42,10 +42,10 @@ func TestWatchEndsRealProcess(t *testing.T) {
 			ended, reasons := make(chan struct{}), make(chan string, 1)
 			hang := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 			defer hang.Stop()
-			go Watch(cmd.Process.Pid, bounds, func() bool { return true }, ended, func(reason string) {
+			go Watch(cmd.Process.Pid, bounds, func() bool { return true }, ended, Actions{Kill: func(reason string) {
 				reasons <- reason
 				_ = cmd.Process.Kill()
-			})
+			}})
 			_ = cmd.Wait()
 			close(ended)
 			select {

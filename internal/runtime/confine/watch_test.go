@@ -29,7 +29,7 @@ func TestWatchEndsProcessBeyondItsBounds(t *testing.T) {
 						return Usage{}, nil
 					}
 					return test.usage, nil
-				}, bounds, func() bool { return true }, ended, func(string) { killed++ })
+				}, bounds, func() bool { return true }, ended, Actions{Kill: func(string) { killed++ }})
 				time.Sleep(5 * time.Second)
 				if (killed == 1) != test.ends || killed > 1 {
 					t.Errorf("the process was killed %d times, want it to end: %t", killed, test.ends)
@@ -50,7 +50,7 @@ func TestWatchMeasuresIdleProcesses(t *testing.T) {
 		for _, active := range []bool{false, true} {
 			ended := make(chan struct{})
 			go watch(func() (Usage, error) { samples[active]++; return Usage{}, errors.New("it is about to end") },
-				Bounds{}, func() bool { return active }, ended, nil)
+				Bounds{}, func() bool { return active }, ended, Actions{Warn: func(error) {}})
 			time.Sleep(10*time.Second - time.Millisecond)
 			close(ended)
 			synctest.Wait()
@@ -62,5 +62,49 @@ func TestWatchMeasuresIdleProcesses(t *testing.T) {
 }
 
 func TestWatchReturnsWhereProcessesCannotBeMeasured(t *testing.T) {
-	watch(func() (Usage, error) { return Usage{}, errors.ErrUnsupported }, Bounds{}, nil, nil, nil)
+	watch(func() (Usage, error) { return Usage{}, errors.ErrUnsupported }, Bounds{}, nil, nil, Actions{})
+}
+
+// A process that cannot be measured is reported once, and measured again.
+func TestWatchReportsProcessThatCannotBeMeasured(t *testing.T) {
+	hidden := errors.New("hidden")
+	for _, test := range []struct {
+		name                string
+		failing             func(sample int) bool
+		warns, kills, after int
+	}{
+		{"never", func(int) bool { return true }, 1, 0, maxFailures},
+		{"for a moment", func(n int) bool { return n%maxFailures > 0 }, 0, 1, 0},
+		{"later", func(n int) bool { return n%10 > 0 }, 1, 1, maxFailures},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ended, samples, warned, killed, after := make(chan struct{}), 0, 0, 0, 0
+				go watch(func() (Usage, error) {
+					samples++
+					if test.failing(samples) {
+						return Usage{}, hidden
+					}
+					if samples < 50 {
+						return Usage{}, nil
+					}
+					return Usage{Threads: 1000}, nil
+				}, Bounds{Threads: 1}, func() bool { return true }, ended, Actions{
+					Kill: func(string) { killed++ },
+					Warn: func(err error) {
+						if warned++; !errors.Is(err, hidden) {
+							t.Error(err)
+						}
+						after = samples
+					},
+				})
+				time.Sleep(10 * time.Second)
+				close(ended)
+				synctest.Wait()
+				if warned != test.warns || killed != test.kills || after != test.after {
+					t.Errorf("%d warnings, after %d samples, and %d kills; want %d, %d and %d", warned, after, killed, test.warns, test.after, test.kills)
+				}
+			})
+		})
+	}
 }

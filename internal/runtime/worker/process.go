@@ -74,7 +74,9 @@ func (s *Supervisor) start(ctx context.Context, l *Launch, age uint64) (*process
 	go p.wait()
 	bounds := confine.Bounds{Memory: l.Setup.Confine.Memory, Threads: l.Setup.Confine.Threads}
 	isActive := func() bool { return p.isActive() || p.idleSince.Load() == 0 } // or is loading its module
-	go confine.Watch(p.command.Process.Pid, bounds, isActive, p.gone, p.kill)
+	go confine.Watch(p.command.Process.Pid, bounds, isActive, p.gone, confine.Actions{Kill: p.kill, Warn: func(err error) {
+		s.config.Log.Warn("the memory and threads of a worker process cannot be measured: only the system bounds them", "reason", err)
+	}})
 	stop := context.AfterFunc(ctx, func() { p.kill("no call waits for it any more") })
 	watchdog := time.AfterFunc(startTime, func() { p.kill(fmt.Sprintf("it was not ready after %v", startTime)) })
 	err = p.handshake(l.Setup, p.conn.growStarting(ctx, request, watchdog, time.Now().Add(startTime)))

@@ -67,9 +67,14 @@ func (j *job) run(ctx context.Context) error {
 		gone := make(chan struct{})
 		defer close(gone)
 		bounds := confine.Bounds{Memory: compilerMemory, Threads: childThreads(j.workers)}
-		go confine.Watch(child.Process.Pid, bounds, func() bool { return true }, gone, func(reason string) {
-			excess.Store(&reason)
-			_ = child.Process.Kill() // fails only if the process has already ended
+		go confine.Watch(child.Process.Pid, bounds, func() bool { return true }, gone, confine.Actions{
+			Kill: func(reason string) {
+				excess.Store(&reason)
+				_ = child.Process.Kill() // fails only if the process has already ended
+			},
+			Warn: func(err error) {
+				j.config.Log.Warn("a compiler's memory and threads cannot be measured: only the system bounds them", "reason", err)
+			},
 		})
 		switch err := readReport(stdout, j.config.Confined); {
 		case err == nil:
