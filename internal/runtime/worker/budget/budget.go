@@ -34,8 +34,8 @@ type Worker interface {
 	Active() int
 	// Evict ends the process if it is idle and not about to get a call, and reports whether it did. Account.Close must follow.
 	Evict(reason string) bool
-	// Tell tells the process whether memory is short. A process that is told true answers by Account.Return, if need be with 0,
-	// and returns what it does not need until it is told false.
+	// Tell tells the process whether memory is short. A process that is told true answers by Account.Return, with 0 if it has calls and
+	// nothing to return, and returns what it does not need until it is told false.
 	Tell(short bool)
 }
 

@@ -155,14 +155,15 @@ func (c *credit) askLoading(text []byte) ([]byte, error) {
 // loaded tells that the module is loaded.
 func (c *credit) loaded() { c.in = nil }
 
-// setShort handles a frame that tells whether memory is short.
-func (c *credit) setShort(payload []byte) error {
+// setShort handles a frame that tells whether memory is short. Without calls in flight it sends no empty answer: the host reads nothing until
+// the next call, and the answers of a long time would fill the socket.
+func (c *credit) setShort(payload []byte, calls int) error {
 	if len(payload) != 1 {
 		return wire.Violation("a frame of type %d with %d bytes", wire.TypeShort, len(payload))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.short = payload[0] == 1; c.short {
+	if c.short = payload[0] == 1; c.short && (calls > 0 || c.granted > c.used) {
 		c.returnUnused()
 	}
 	return nil

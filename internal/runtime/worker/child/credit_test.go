@@ -118,7 +118,7 @@ func TestUnusedCreditIsReturnedWhileMemoryIsShort(t *testing.T) {
 	}
 	c.Give(1 << 20)
 	want("while there is enough memory")
-	if err := c.setShort([]byte{1}); err != nil || !c.isShort() {
+	if err := c.setShort([]byte{1}, 1); err != nil || !c.isShort() {
 		t.Fatal(err)
 	}
 	want("when memory becomes short", 3<<20)
@@ -126,11 +126,15 @@ func TestUnusedCreditIsReturnedWhileMemoryIsShort(t *testing.T) {
 	want("for little credit")
 	c.Give(1)
 	want("for more of it", leastReturn)
-	if err := c.setShort([]byte{1}); err != nil {
+	if err := c.setShort([]byte{1}, 1); err != nil {
 		t.Fatal(err)
 	}
 	want("for another question", 0)
-	if err := c.setShort([]byte{0}); err != nil || c.isShort() {
+	if err := c.setShort([]byte{1}, 0); err != nil {
+		t.Fatal(err)
+	}
+	want("for another question without calls")
+	if err := c.setShort([]byte{0}, 1); err != nil || c.isShort() {
 		t.Fatal(err)
 	}
 	c.Give(6 << 20)
@@ -138,7 +142,7 @@ func TestUnusedCreditIsReturnedWhileMemoryIsShort(t *testing.T) {
 	if c.used != 0 || c.granted != 6<<20 {
 		t.Errorf("%d of %d bytes are in use, want none of 6 MiB", c.used, c.granted)
 	}
-	if err := c.setShort(nil); !errors.Is(err, wire.ErrProtocol) {
+	if err := c.setShort(nil, 1); !errors.Is(err, wire.ErrProtocol) {
 		t.Errorf("got %v for an empty frame", err)
 	}
 }

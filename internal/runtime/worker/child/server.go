@@ -114,12 +114,12 @@ func (s *server) lead() bool {
 
 // take handles a frame of a call in flight, or one that belongs to no call.
 func (s *server) take(f wire.Frame) error {
-	if f.Type == wire.TypeShort {
-		return s.credit.setShort(f.Payload)
-	}
 	s.mu.Lock()
-	c := s.calls[f.Call]
+	c, calls := s.calls[f.Call], len(s.calls)
 	s.mu.Unlock()
+	if f.Type == wire.TypeShort {
+		return s.credit.setShort(f.Payload, calls)
+	}
 	if c == nil {
 		return nil // the call has ended
 	}
