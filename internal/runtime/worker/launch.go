@@ -82,7 +82,11 @@ func (l *Launch) Bound(code, budget int64) {
 	work := instances*limits.Memory + calls*each
 	l.code = code
 	s.Confine.Memory = uint64(runtimeMemory + derivedMemory + perCodeByte*code + min(work, max(budget, 2*(limits.Memory+each))))
-	s.Confine.AddressSpace = s.Confine.Memory + uint64(instances*limits.Memory) + spareSpace
+	reserved := instances * limits.Memory
+	if engine.Kind(s.Kind) == engine.Extism {
+		reserved *= 2 // an instance reserves as much for the memory of its kernel, although both count towards one limit
+	}
+	s.Confine.AddressSpace = s.Confine.Memory + uint64(reserved) + spareSpace
 	s.Confine.Threads = uint64(threadsBase + 2*runtime.NumCPU() + limits.Concurrency)
 	// Each call has its own file tree with open files, and an operation opens some more: a scan has one for each level. All calls
 	// together are bounded, since a manifest sets the limits, and since each open file takes memory of the kernel.

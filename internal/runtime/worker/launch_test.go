@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
@@ -28,14 +29,16 @@ func TestOpenFilesOfWorkerAreBounded(t *testing.T) {
 }
 
 func TestThreadsAndAddressSpaceOfWorkerAreBounded(t *testing.T) {
-	l := Launch{Setup: wire.Setup{Limits: wire.Limits{Files: 256, Concurrency: 8, Memory: 64 << 20}}}
-	l.Bound(1<<20, 2<<30)
-	c := l.Setup.Confine
-	if want := uint64(128 + 2*runtime.NumCPU() + 8); c.Threads != want {
-		t.Errorf("%d threads, want %d", c.Threads, want)
-	}
-	if c.AddressSpace != c.Memory+10*64<<20+2<<30 {
-		t.Errorf("%d bytes of address space beside %d bytes of memory", c.AddressSpace, c.Memory)
+	for kind, reservations := range map[engine.Kind]uint64{engine.ABI1: 10, engine.Extism: 20} {
+		l := Launch{Setup: wire.Setup{Kind: string(kind), Limits: wire.Limits{Files: 256, Concurrency: 8, Memory: 1 << 30}}}
+		l.Bound(1<<20, 2<<30)
+		c := l.Setup.Confine
+		if want := uint64(128 + 2*runtime.NumCPU() + 8); c.Threads != want {
+			t.Errorf("%d threads, want %d", c.Threads, want)
+		}
+		if c.AddressSpace != c.Memory+reservations<<30+2<<30 {
+			t.Errorf("%s: %d bytes of address space beside %d bytes of memory", kind, c.AddressSpace, c.Memory)
+		}
 	}
 }
 
