@@ -40,6 +40,7 @@ type conn struct {
 	closed  error                 // why the connection ended; nil while it is open
 	logged  int                   // bytes of log frames that are not yet charged to a call
 	records int                   // bytes of frames of derived data that are not yet charged to a call
+	returns int                   // returns of credit that are not yet charged to a call
 	watched map[*pending]struct{} // calls whose method call has not returned
 	next    time.Time             // time at which checkLate runs; zero if it is not scheduled
 	timer   *time.Timer           // runs checkLate

@@ -61,6 +61,13 @@ func (c *conn) takeReturn(payload []byte) error {
 	if len(payload) != 8 {
 		return wire.Violation("a return of credit with %d bytes", len(payload))
 	}
+	c.mu.Lock()
+	c.returns++
+	over := c.returns > c.maxGrowths()*(len(c.calls)+1)
+	c.mu.Unlock()
+	if over {
+		return wire.Violation("too many returns of credit")
+	}
 	if c.account == nil || c.account.Return(int64(binary.LittleEndian.Uint64(payload))) != nil {
 		return wire.Violation("the worker returned more credit than it has")
 	}
@@ -88,8 +95,9 @@ func (c *conn) grow(ctx context.Context, request budget.Call, params []byte) (wi
 	return wire.Reply{Error: &abi.HostError{Code: code, Message: err.Error()}}, err
 }
 
-// maxGrowths bounds the requests for credit of a call: each is for at least budget.MinChunk, up to the limit of the worker. A call asks
-// again for memory that another one of its worker has returned, so the bound is not tight.
+// maxGrowths bounds the requests for credit of a call, and the returns that are charged to it: each request is for at least
+// budget.MinChunk, up to the limit of the worker. A call asks again for memory that another one of its worker has returned, so the bound
+// is not tight.
 func (c *conn) maxGrowths() int {
 	if c.account == nil {
 		return 0

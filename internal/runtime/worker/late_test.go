@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -233,4 +234,42 @@ func TestRequestsForMemoryDoNotProlongStart(t *testing.T) {
 			t.Errorf("the worker was killed after %v, want %v", got, want)
 		}
 	})
+}
+
+// Each return of credit makes the host look for requests that fit now, of all plugins.
+func TestReturnsOfCreditAreBoundedPerCall(t *testing.T) {
+	c := newConn(struct {
+		io.Reader
+		io.Writer
+	}{nil, io.Discard}, wire.Limits{}, hclog.NewNullLogger())
+	var err error
+	if c.account, err = budget.New(100<<20).Open(t.Context(), budget.Call{}, 10<<20, 20<<20); err != nil {
+		t.Fatal(err)
+	}
+	const each = 16<<10 + 20 // and one more for each MiB of the limit
+	returns := func() (n int) {
+		for c.takeReturn(make([]byte, 8)) == nil {
+			n++
+		}
+		c.returns-- // the one that was refused
+		return n
+	}
+	if got := returns(); got != each {
+		t.Errorf("%d returns without a call, want %d", got, each)
+	}
+	p := &pending{number: 1}
+	c.calls[1] = p
+	if got := returns(); got != each {
+		t.Errorf("%d more returns during a call, want %d", got, each)
+	}
+	if err := c.finish(p, bytes.Join(wire.EncodeResult(call.Result{}), nil)); err != nil {
+		t.Fatal(err)
+	}
+	if got := returns(); got != 0 {
+		t.Errorf("%d more returns after the call, want none", got)
+	}
+	c.calls[2] = p
+	if got := returns(); got != each {
+		t.Errorf("%d more returns during the next call, want %d", got, each)
+	}
 }

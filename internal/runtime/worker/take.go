@@ -59,6 +59,9 @@ func (c *conn) finish(p *pending, payload []byte) error {
 	}
 	delete(c.calls, p.number)
 	c.logged, c.records = max(0, c.logged-c.logMax), max(0, c.records-maxDerived) // charge this call
+	if c.returns > 0 {
+		c.returns = max(0, c.returns-c.maxGrowths())
+	}
 	p.result, p.done = result, true
 	p.signal()
 	return nil
