@@ -3,7 +3,6 @@ package budget
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -400,49 +399,5 @@ func TestEndedWorkerFailsItsRequestsAndFreesItsMemory(t *testing.T) {
 		if err := x.account.Return(0); err != nil || b.Credit() < 60*mib {
 			t.Errorf("a late answer: %v, credit %d MiB", err, b.Credit()/mib)
 		}
-	})
-}
-
-// The numbers in requests are those of an untrusted worker.
-func TestGrowRefusesAnyNumberAboveLimit(t *testing.T) {
-	b := New(64 * mib)
-	a, err := b.Open(t.Context(), Call{Age: begin(t, b)}, 10*mib, 40*mib)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.Serve(&fakeWorker{account: a})
-	for _, bytes := range []int64{30*mib + 1, 31 * mib, 1 << 40, math.MaxInt64 - Chunk, math.MaxInt64 - MinChunk, math.MaxInt64 - 1, math.MaxInt64} {
-		if got, err := a.Grow(t.Context(), Call{}, bytes); !errors.Is(err, ErrLimit) || b.Credit() != 10*mib {
-			t.Errorf("a request of %d bytes: got %d, %v; the workers have %d", bytes, got, err, b.Credit())
-		}
-	}
-	for _, bytes := range []int64{-1, math.MinInt64, 10*mib + 1, math.MaxInt64} {
-		if err := a.Return(bytes); !errors.Is(err, ErrReturn) || b.Credit() != 10*mib {
-			t.Errorf("a return of %d bytes: %v; the workers have %d", bytes, err, b.Credit())
-		}
-	}
-}
-
-// Each of several requests that wait is within the limit, but not all of them together.
-func TestWaitingRequestsKeepToLimitOfWorker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := New(100 * mib)
-		other, w := open(t, b, 90*mib), &fakeWorker{}
-		a, err := b.Open(t.Context(), Call{Age: begin(t, b)}, 10*mib, 40*mib)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.account = a
-		a.Serve(w)
-		w.active.Store(2)
-		other.active.Store(1)
-		first, second := w.grow(t, Call{}, 30*mib), w.grow(t, Call{}, 30*mib)
-		other.account.Close()
-		first.want(t, "the first request", true, nil)
-		second.want(t, "the second request", true, ErrLimit)
-		if got, limit := a.Bound(); got != limit {
-			t.Errorf("the worker has %d bytes of %d", got, limit)
-		}
-		time.Sleep(2 * shortTime) // let the timers end
 	})
 }
