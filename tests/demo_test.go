@@ -58,7 +58,12 @@ func TestDemoRunsEveryStepOfAPluginAsSoonAsItIsBuilt(t *testing.T) {
 		}
 	}
 	if !strings.Contains(progress.String(), "compiling") {
-		t.Errorf("no progress is describeCall: %s", progress.String())
+		t.Errorf("no progress is shown: %s", progress.String())
+	}
+	for _, unwanted := range []string{"[WARN]", "[ERROR]", "CGO_ENABLED"} {
+		if strings.Contains(progress.String()+out.String(), unwanted) {
+			t.Errorf("the demo prints %s:\n%s%s", unwanted, progress.String(), out.String())
+		}
 	}
 }
 
