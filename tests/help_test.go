@@ -113,6 +113,9 @@ func TestHelpExamplesWork(t *testing.T) {
 	}
 }
 
+// commandLists are the titles of lists of commands.
+var commandLists = []string{"Available Commands:", "Use it:", "Administer it:", "Write plugins:", "Additional Commands:"}
+
 // helpExamples returns the examples of the help of all commands, without their comments.
 func helpExamples(t *testing.T) []string {
 	t.Helper()
@@ -132,7 +135,7 @@ func helpExamples(t *testing.T) []string {
 			case section == "Examples:":
 				example, _, _ := strings.Cut(line, "  # ")
 				all = append(all, strings.TrimSpace(example))
-			case section == "Available Commands:":
+			case slices.Contains(commandLists, section):
 				if name := strings.Fields(line)[0]; name != "help" && name != "completion" {
 					visit(append(slices.Clone(command), name)...)
 				}

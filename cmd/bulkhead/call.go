@@ -82,7 +82,7 @@ func call(c *cobra.Command, h opened, args, pairs []string, asJSON bool) error {
 		if why := h.Refusal(name); why != "" {
 			return usage.Errorf("%s is not offered: %s", name, why)
 		}
-		return usage.Errorf("there is no tool %q: `bulkhead tools` lists all tools", name)
+		return usage.Errorf("there is no tool %q: %s", name, usage.DidYouMean(name, offeredTools(h), "`bulkhead tools` lists all tools"))
 	}
 	arguments, err := readArguments(c.InOrStdin(), args[1:], pairs, tool.Input)
 	if err != nil {
@@ -102,6 +102,19 @@ func call(c *cobra.Command, h opened, args, pairs []string, asJSON bool) error {
 		return err
 	}
 	return exitCode(answer)
+}
+
+// offeredTools returns the names of the tools that clients are offered.
+func offeredTools(h opened) []string {
+	var names []string
+	for _, p := range h.Plugins() {
+		for _, t := range p.Tools {
+			if t.Offered {
+				names = append(names, t.Name)
+			}
+		}
+	}
+	return names
 }
 
 // exitCode returns the exit status for an answer that has been printed; nil for success.

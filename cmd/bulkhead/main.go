@@ -4,7 +4,7 @@
 // or of one in internal/admin or internal/authoring, and prints the result. Standard output is for results, and for the protocol while
 // serving; logs and progress go to standard error.
 //
-// What commands share is in files of their own: options.go (flags, and the host that they open), arguments.go and form.go (the arguments of
+// What commands share is in files of their own: options.go (flags, and the host that they open), mistyped.go (groups of commands, and remedies for what does not exist), arguments.go and form.go (the arguments of
 // a tool), complete.go (shell completion), output.go and style.go (results, JSON, colours), question.go, ask.go and stdin_*.go (questions
 // to the user), notifications.go (progress of a call), review.go, setup.go and inforce.go (what a plugin may access, and what is created
 // and in force), recording.go (scenarios), signals_*.go and dump_unix.go (ending, and a dump of goroutines).
@@ -131,14 +131,13 @@ off, CLICOLOR_FORCE=1 on.
 
 Exit codes: 0 success; 1 a tool answered with an error, or the result is negative;
 2 usage error, or an invalid plugin or config; 3 internal error of the host.`,
-		Example: `  bulkhead demo                                   # try it, in a checkout
-  bulkhead init                                   # prepare a project: choose plugins, and try them
-  bulkhead plugin build plugins/chant             # compile a plugin to dist/plugins/chant
-  bulkhead add dist/plugins/chant                 # review it, and grant what it asks for
-  bulkhead tools                                  # what would be offered
-  bulkhead call chant_spec_list --arg limit=5     # one call
+		Example: `  bulkhead init                                   # prepare a project: choose plugins, and try them
   bulkhead client add claude-code                 # have a client start the server
-  bulkhead serve --plugin chant                   # an MCP server on stdin and stdout`,
+  bulkhead tools                                  # what clients are offered, and why not more
+  bulkhead call chant_spec_list --arg limit=5     # one call
+  bulkhead policy chant --path .env               # what a plugin can reach, and why
+  bulkhead doctor                                 # what is wrong, and what to do
+  bulkhead plugin new notes                       # write a plugin`,
 		Version:       readVersion().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -147,10 +146,13 @@ Exit codes: 0 success; 1 a tool answered with an error, or the result is negativ
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newServe(), newTools(), newCall(), newPrompt(), newResource(), newPlugin(), newDemo())
-	root.AddCommand(newInit(), newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm(), newCache(), newTrust(), newClient(), newVersion(), newAudit(), newReplay(), newToken())
+	cobra.EnableCommandSorting = false // the help lists commands in the order in which they are first needed
+	addGroup(root, "Use it:", newInit(), newClient(), newTools(), newCall(), newPrompt(), newResource(), newServe())
+	addGroup(root, "Administer it:", newDoctor(), newPolicy(), newAdd(), newDiff(), newTrust(), newVerify(), newRemove(), newAudit(), newReplay(), newCache(), newWarm(), newToken())
+	addGroup(root, "Write plugins:", newPlugin(), newDemo())
+	root.AddCommand(newVersion())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &usage.Error{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
+		return invalidUsage(c, err, similarFlag(c, err))
 	})
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -167,28 +169,13 @@ func rejectUnknownTopics(root *cobra.Command) {
 		switch c.Name() {
 		case "help":
 			c.Args = func(_ *cobra.Command, args []string) error {
-				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
-					return fmt.Errorf("unknown command %q", strings.Join(args, " "))
+				if found, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return invalidUsage(root, fmt.Errorf("unknown command %q", strings.Join(args, " ")), similarCommand(found, rest))
 				}
 				return nil
 			}
 		case "completion":
 			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 		}
-	}
-}
-
-// wrapArgErrors makes errors of argument validation usage errors, for c and all commands below it.
-func wrapArgErrors(c *cobra.Command) {
-	if check := c.Args; check != nil {
-		c.Args = func(c *cobra.Command, args []string) error {
-			if err := check(c, args); err != nil {
-				return &usage.Error{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
-			}
-			return nil
-		}
-	}
-	for _, sub := range c.Commands() {
-		wrapArgErrors(sub)
 	}
 }

@@ -75,7 +75,7 @@ func Find(id string) (*Client, error) {
 			return c, nil
 		}
 	}
-	return nil, usage.Errorf("there is no client %q: the clients are %s", id, strings.Join(IDs(), ", "))
+	return nil, usage.Errorf("there is no client %q: %s", id, usage.DidYouMean(id, IDs(), "the clients are "+strings.Join(IDs(), ", ")))
 }
 
 // IDs returns the IDs of all clients.

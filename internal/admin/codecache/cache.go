@@ -124,7 +124,7 @@ func Clear(o discovery.Options, s Selection) (*Cleared, error) {
 		case s.Kind != Derived && c.unnamed != nil:
 			return nil, usage.Errorf("it is unknown which code belongs to plugin %q (clear its derived data with --derived): %w", s.Plugin, c.unnamed)
 		case !slices.Contains(c.known, s.Plugin) && !slices.ContainsFunc(c.Items, func(i Item) bool { return i.Plugin == s.Plugin }):
-			return nil, usage.Errorf("there is no plugin %q here, and the cache contains nothing of it: `bulkhead cache` lists what it contains", s.Plugin)
+			return nil, usage.Errorf("there is no plugin %q here, and the cache contains nothing of it: %s", s.Plugin, usage.DidYouMean(s.Plugin, c.known, "`bulkhead cache` lists what it contains"))
 		}
 	}
 	done := &Cleared{Dir: c.Dir, Removed: []Item{}, Kept: []Item{}}

@@ -76,9 +76,9 @@ func Grants(o discovery.Options, q Question) (Policies, error) {
 	}
 	switch {
 	case q.Plugin != "" && !slices.Contains(names, q.Plugin):
-		return out, usage.Errorf("there is no plugin %q: the plugins are %s", q.Plugin, strings.Join(names, ", "))
+		return out, usage.Errorf("there is no plugin %q: %s", q.Plugin, usage.DidYouMean(q.Plugin, names, "the plugins are "+strings.Join(names, ", ")))
 	case out.Plugins == nil && out.Answers == nil:
-		return out, usage.Errorf("there is no tool %q: `bulkhead policy` lists all tools", q.Tool)
+		return out, usage.Errorf("there is no tool %q: %s", q.Tool, usage.DidYouMean(q.Tool, toolNames(view), "`bulkhead policy` lists all tools"))
 	}
 	return out, nil
 }
@@ -139,6 +139,20 @@ func answer(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin, q Questi
 		out = append(out, about.Variable(q.Variable))
 	}
 	return out, nil
+}
+
+// toolNames returns the names of all tools, offered or withheld.
+func toolNames(v *catalog.Catalog) []string {
+	var names []string
+	for _, p := range v.Plugins {
+		if p.Manifest == nil {
+			continue
+		}
+		for _, t := range p.Manifest.Tools {
+			names = append(names, p.Grant.Prefix+t.Name)
+		}
+	}
+	return names
 }
 
 func tools(about review.Subject, name string) []review.Answer {

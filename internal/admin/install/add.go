@@ -129,7 +129,7 @@ func checkChoice(o discovery.Options, m *manifest.Manifest, c review.Choice) err
 			return usage.Errorf("--allow-tool %s: is not a pattern: write a name, in which * matches any characters and ? matches one", tomlfile.Quote(glob))
 		}
 		if !slices.ContainsFunc(names, config.Filter{Allow: []string{glob}}.Allowed) {
-			return usage.Errorf("--allow-tool %s: %s has no such tool; its tools are %s", tomlfile.Quote(glob), m.Name, strings.Join(names, ", "))
+			return usage.Errorf("--allow-tool %s: %s has no such tool; %s", tomlfile.Quote(glob), m.Name, usage.DidYouMean(glob, names, "its tools are "+strings.Join(names, ", ")))
 		}
 	}
 	for _, name := range c.Env {

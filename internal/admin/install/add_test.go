@@ -251,7 +251,7 @@ func TestAddRefuses(t *testing.T) {
 		"an inline plugins array":   {config: "plugins = [{ path = \"../plugins/first\" }]\n", add: install.Addition{Dir: "../plugins/second"}, want: []string{"is not written as [[plugins]] tables"}},
 		"an invalid pattern":        {add: install.Addition{Dir: "../plugins/first", Choice: review.Choice{AllowTools: []string{"["}}}, want: []string{`--allow-tool "[": is not a pattern`}},
 		"an unknown tool": {add: install.Addition{Dir: "../plugins/first", Choice: review.Choice{AllowTools: []string{"first_*", "firts_read"}}},
-			want: []string{`--allow-tool "firts_read": first has no such tool; its tools are first_read, first_write`}},
+			want: []string{`--allow-tool "firts_read": first has no such tool; did you mean "first_read"?`}},
 		"a variable that the plugin does not ask for": {add: install.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: first does not ask for this variable`}},
 		"an unset variable": {add: install.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: the variable is not set in this environment`},
 			before: func(t *testing.T, w *admintest.Workspace) {

@@ -198,7 +198,7 @@ func (s *Setup) addTables(o discovery.Options, c *config.Config, problems tomlfi
 		}
 		at := slices.IndexFunc(installed, func(c discovery.Candidate) bool { return c.Name() == name })
 		if at < 0 {
-			return usage.Errorf("there is no plugin %q in %s: the plugins are %s", name, dir, strings.Join(namesOf(installed), ", "))
+			return usage.Errorf("there is no plugin %q in %s: %s", name, dir, usage.DidYouMean(name, namesOf(installed), "the plugins are "+strings.Join(namesOf(installed), ", ")))
 		}
 		if err := installed[at].Problems.Err(); err != nil {
 			return &usage.Error{Err: err}

@@ -109,5 +109,5 @@ func findPlugin(o discovery.Options, c *config.Config, which string) (int, error
 	case len(names) == 0:
 		return 0, usage.Errorf("%s names no plugin", c.File)
 	}
-	return 0, usage.Errorf("there is no plugin %q in %s: the plugins are %s", which, c.File, strings.Join(names, ", "))
+	return 0, usage.Errorf("there is no plugin %q in %s: %s", which, c.File, usage.DidYouMean(which, names, "the plugins are "+strings.Join(names, ", ")))
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 // Table reads a table. Each method that takes a key marks it as known. A value of a wrong type is reported and treated as
@@ -337,13 +339,10 @@ func (t *Table) unknown(ps Problems) Problems {
 		if slices.Contains(t.known, e.key) {
 			continue
 		}
-		p := Problem{File: t.doc.fileOf(e.node), Line: e.line, Key: t.Path(e.key), What: "is not a known key"}
-		if k := Nearest(e.key, t.known); k != "" {
-			p.Remedy = fmt.Sprintf("did you mean %q?", k)
-		} else {
-			p.Remedy = "remove it; the keys here are " + strings.Join(t.known, ", ")
-		}
-		ps = append(ps, p)
+		ps = append(ps, Problem{
+			File: t.doc.fileOf(e.node), Line: e.line, Key: t.Path(e.key), What: "is not a known key",
+			Remedy: usage.DidYouMean(e.key, t.known, "remove it; the keys here are "+strings.Join(t.known, ", ")),
+		})
 	}
 	return ps
 }

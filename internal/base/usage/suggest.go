@@ -1,6 +1,17 @@
-package tomlfile
+package usage
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
+
+// DidYouMean returns the question whether name is a misspelling of the nearest known name. If none is near, it returns otherwise.
+func DidYouMean(name string, known []string, otherwise string) string {
+	if near := Nearest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return otherwise
+}
 
 // Nearest returns the known name that name is most likely a misspelling of, or "" if there is none.
 func Nearest(name string, known []string) string {

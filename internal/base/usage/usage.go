@@ -1,5 +1,5 @@
 // Package usage has the error for what the caller of the program can correct. Start with Errorf; errors.As finds an *Error in a
-// chain. Cause shortens an error that is quoted. The package does not print: the command decides from the type that its exit code is 2.
+// chain. DidYouMean is the remedy for a misspelled name. Cause shortens an error that is quoted. The package does not print: the command decides from the type that its exit code is 2.
 package usage
 
 import (

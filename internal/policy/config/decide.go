@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 )
@@ -248,7 +249,7 @@ func (c *decision) ask() {
 
 // correction returns the remedy for a name that is not in names.
 func correction(name string, names []string) string {
-	if near := tomlfile.Nearest(name, names); near != "" {
+	if near := usage.Nearest(name, names); near != "" {
 		return fmt.Sprintf("did you mean %q? Otherwise remove it", near)
 	}
 	return "correct or remove it"

@@ -225,7 +225,7 @@ func (f *Found) choose(names []string) error {
 		if slices.Contains(have, name) {
 			continue
 		}
-		err := fmt.Errorf("there is no plugin %q: the plugins are %s", name, strings.Join(have, ", "))
+		err := fmt.Errorf("there is no plugin %q: %s", name, usage.DidYouMean(name, have, "the plugins are "+strings.Join(have, ", ")))
 		if !slices.ContainsFunc(f.Candidates, Candidate.isNameless) {
 			err = &missingError{err, name, f.Config, f.Files}
 		}

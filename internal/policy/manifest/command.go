@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/command"
 )
 
@@ -188,10 +189,8 @@ func (r *commandReader) argument(t *tomlfile.Table, out *command.Item) (p inputP
 	}
 	if p, ok = r.input.properties[out.Arg]; !ok {
 		remedy := "the input schema has no properties: write them in [tools.input.properties]"
-		if near := tomlfile.Nearest(out.Arg, r.input.names); near != "" {
-			remedy = fmt.Sprintf("did you mean %q?", near)
-		} else if len(r.input.names) > 0 {
-			remedy = "the properties are " + strings.Join(r.input.names, ", ")
+		if len(r.input.names) > 0 {
+			remedy = usage.DidYouMean(out.Arg, r.input.names, "the properties are "+strings.Join(r.input.names, ", "))
 		}
 		t.Fault("arg", fmt.Sprintf("names %s, which is not a property of the input schema", tomlfile.Quote(out.Arg)), remedy)
 		return p, false
