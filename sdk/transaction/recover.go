@@ -45,6 +45,9 @@ func (l Log) recover() (Report, error) {
 		return Report{}, err
 	}
 	t, err := l.read(state)
+	if filesystem.IsAbsent(err) { // another program, whose journal it was, has ended its transaction
+		return Report{}, nil
+	}
 	if errors.Is(err, ErrTorn) && state == l.format().Staging {
 		return Report{}, about(l.at(state), l.fsys().Remove(l.at(state)))
 	}

@@ -103,12 +103,12 @@ func archive(p *project.Project, root *store.Root, info project.RootInfo, reques
 		name:      archiveName(c.Name, p.Now),
 	}
 	if err := a.check(); err != nil {
-		return nil, err
+		return nil, a.unlessChanged(err)
 	}
 	plan := store.Plan{Owner: p.Owner, Change: c.Name, Archived: a.name}
 	if !request.SkipSpecs {
 		if err := a.merge(&plan); err != nil {
-			return nil, err
+			return nil, a.unlessChanged(err)
 		}
 	}
 	leftover, err := root.Archive(plan)
@@ -124,6 +124,28 @@ func archive(p *project.Project, root *store.Root, info project.RootInfo, reques
 		p.Warn("openspec: the change is archived, but its claim file could not be removed; the next call removes it: " + leftover.Error())
 	}
 	return a.result(info, plan), nil
+}
+
+// unlessChanged returns err, the reason why the change cannot be archived, unless another program has changed one of the files that led
+// to it: the files were then read at different moments, and their contents do not belong together.
+func (a *archiver) unlessChanged(err error) error {
+	seen := store.Plan{Change: a.change.Name, Archived: a.name}
+	for _, file := range a.files {
+		target, unread := a.validator.Main(file.ID)
+		if unread != nil {
+			continue
+		}
+		was := store.SpecWrite{ID: file.ID}
+		if target != nil {
+			was.Before = &target.Source
+		}
+		seen.Seen = append(seen.Seen, store.Seen{ID: file.ID, Content: file.Source})
+		seen.Specs = append(seen.Specs, was)
+	}
+	if changed := a.root.Unchanged(seen); errors.Is(changed, store.ErrChanged) {
+		return changed
+	}
+	return err
 }
 
 // toArchive recovers an interrupted call, and then returns the change to archive.

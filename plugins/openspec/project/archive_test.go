@@ -1,13 +1,18 @@
 package project_test
 
 import (
+	"io"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/edit"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/view"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // requires returns the lines of a requirement in a delta or spec.
@@ -94,6 +99,52 @@ func TestArchiveOnOwnData(t *testing.T) {
 			}
 			if _, there := after["openspec/changes/archive/"+test.as+"/"]; !there {
 				t.Error("the change is not in the archive")
+			}
+		})
+	}
+}
+
+// torn is a file system in which the first read of a file returns what another program had written of it until then.
+type torn struct {
+	filesystem.OS
+	path, content string
+	read          *bool
+}
+
+func (t torn) Open(path string) (io.ReadCloser, error) {
+	if path == t.path && !*t.read {
+		*t.read = true
+		return io.NopCloser(strings.NewReader(t.content)), nil
+	}
+	return t.OS.Open(path)
+}
+
+// TestArchiveDoesNotBlameChangeForConcurrentWrite checks that an archive which fails because another program is writing a file says so.
+func TestArchiveDoesNotBlameChangeForConcurrentWrite(t *testing.T) {
+	const two = "# stock\n\n## Purpose\nWhat is kept in stock, and for how long it may stay there.\n\n## Requirements\n\n"
+	for name, test := range map[string]struct{ file, content string }{
+		"an empty main spec":     {"specs/stock/spec.md", ""},
+		"a part of a main spec":  {"specs/stock/spec.md", "# stock\n"},
+		"a part of a delta":      {"changes/x/specs/stock/spec.md", "## ADDED Requirements\n\n### Requirement: New\n"},
+		"another main spec":      {"specs/stock/spec.md", two + requires("New", "b")},
+		"a main spec that fails": {"specs/stock/spec.md", "## Requirements\n\n" + requires("One", "a")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := copyProject(t, "")
+			write(t, root, "specs/stock/spec.md", two+requires("One", "a"))
+			write(t, root, "changes/x/specs/stock/spec.md", "## ADDED Requirements\n\n"+requires("New", "n"))
+			before := readTree(t, root)
+			p := open(root)
+			p.Files = torn{path: filepath.Join(root, "openspec", filepath.FromSlash(test.file)), content: test.content, read: new(bool)}
+			_, err := edit.Archive(p, edit.ArchiveRequest{Name: "x"})
+			if err == nil || !strings.Contains(err.Error(), "was changed by another program") {
+				t.Errorf("got %v", err)
+			}
+			if diff := cmp.Diff(before, readTree(t, root)); diff != "" {
+				t.Error(diff)
+			}
+			if _, err := edit.Archive(open(root), edit.ArchiveRequest{Name: "x"}); err != nil {
+				t.Errorf("the second call: %v", err)
 			}
 		})
 	}

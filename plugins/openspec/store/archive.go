@@ -52,7 +52,7 @@ func (r *Root) Archive(plan Plan) (leftover, err error) {
 	if !r.missing(r.ClaimPath()) {
 		return nil, ErrClaimed
 	}
-	if err := r.unchanged(plan); err != nil {
+	if err := r.Unchanged(plan); err != nil {
 		return nil, err
 	}
 	c := &claim{Format: claimFormat, Owner: plan.Owner, Change: plan.Change, Archived: plan.Archived}
@@ -130,8 +130,8 @@ func (r *Root) missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// unchanged returns an error if the change, one of its deltas or a main spec has changed since the plan was made.
-func (r *Root) unchanged(plan Plan) error {
+// Unchanged returns an error if the change, one of its deltas or a main spec has changed since the plan was made.
+func (r *Root) Unchanged(plan Plan) error {
 	if _, err := r.files.Lstat(filepath.Join(r.ArchiveDir(), plan.Archived)); err == nil {
 		return ErrTargetExists
 	}

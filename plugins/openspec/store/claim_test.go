@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,6 +36,30 @@ func TestForeignClaimIsKept(t *testing.T) {
 			s.must(t, s.before)
 		})
 	}
+}
+
+// releasedClaim is a file system in which another program removes its claim between its Lstat and its Open.
+type releasedClaim struct{ unsynced }
+
+func (r releasedClaim) Open(path string) (io.ReadCloser, error) {
+	if filepath.Base(path) == ".openspec-archive.lock" {
+		if err := r.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	return r.unsynced.Open(path)
+}
+
+// TestClaimThatIsReleasedIsNoInterruptedArchive checks that Recover accepts that the claim of a running program vanishes.
+func TestClaimThatIsReleasedIsNoInterruptedArchive(t *testing.T) {
+	s := newScene(t, true)
+	if err := os.WriteFile(filepath.Join(s.root, store.DirName, "changes/archive/.openspec-archive.lock"), []byte("{}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.At(releasedClaim{}, s.root).Recover(owner); err != nil {
+		t.Error(err)
+	}
+	s.must(t, s.before)
 }
 
 // TestClaimThroughLinkIsKept checks that Recover does not touch a claim if the path of a spec in the claim contains a
