@@ -111,7 +111,7 @@ func (m *merger) rename() error {
 		if near := m.entries.like(pair.To, source); near != nil {
 			return m.fail("RENAMED", pair.To, `"%s" already exists and differs only in case or spacing; choose a distinct name`, requirement.Title(near.name))
 		}
-		m.entries.rename(source, pair.To)
+		m.entries.rename(source, requirement.Key(pair.To))
 		m.counts.Renamed++
 	}
 	return nil
@@ -141,6 +141,9 @@ func (m *merger) modify() error {
 		found := m.entries.find(block.Name)
 		if found == nil {
 			return m.fail("MODIFIED", block.Name, "not found")
+		}
+		if block.Name != requirement.Key(block.Name) {
+			return m.fail("MODIFIED", block.Name, "header mismatch in content")
 		}
 		raw := block.Raw()
 		if loss := LostScenarios(found.block, block); loss != nil {

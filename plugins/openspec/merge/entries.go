@@ -15,11 +15,12 @@ type entry struct {
 	gone  bool
 }
 
-// entries holds the requirements of a text, in order. Two maps are indexes of the names, since a text may have a
-// hundred thousand requirements.
+// entries holds the requirements of a text, in order. Maps are indexes of the names, since a text may have a hundred thousand
+// requirements.
 type entries struct {
 	order  []*entry
 	byName map[string]*entry
+	byKey  map[string]*entry // the key is requirement.Key of the name, for entries whose name differs from it
 	byFold map[string][]*entry
 }
 
@@ -32,14 +33,26 @@ func (e *entries) add(block requirement.Block) {
 
 func (e *entries) index(one *entry) {
 	if e.byName == nil {
-		e.byName, e.byFold = map[string]*entry{}, map[string][]*entry{}
+		e.byName, e.byKey, e.byFold = map[string]*entry{}, map[string]*entry{}, map[string][]*entry{}
 	}
 	folded := requirement.Fold(one.name)
 	e.byName[one.name] = one
+	if key := requirement.Key(one.name); key != one.name {
+		e.byKey[key] = one
+	}
 	e.byFold[folded] = append(e.byFold[folded], one)
 }
 
-func (e *entries) find(name string) *entry { return e.byName[name] }
+// find returns the entry with the given name; if there is none, one whose name has the same key.
+func (e *entries) find(name string) *entry {
+	key := requirement.Key(name)
+	for _, found := range []*entry{e.byName[name], e.byName[key], e.byKey[key]} {
+		if found != nil {
+			return found
+		}
+	}
+	return nil
+}
 
 // like returns an entry whose name differs from the argument name only in case or spacing. It never returns the entry
 // except.
@@ -56,15 +69,23 @@ func (e *entries) like(name string, except *entry) *entry {
 // rename gives the entry one a header with a new name. The entry keeps its position and its body.
 func (e *entries) rename(one *entry, to string) {
 	_, body, _ := strings.Cut(one.raw, "\n")
-	delete(e.byName, one.name)
+	e.forget(one)
 	one.name = to
 	one.raw = markdown.TrimRight(requirement.Title(to) + "\n" + body)
 	e.index(one)
 }
 
 func (e *entries) drop(one *entry) {
-	delete(e.byName, one.name)
+	e.forget(one)
 	one.gone = true
+}
+
+// forget removes the entry from the indexes of names.
+func (e *entries) forget(one *entry) {
+	delete(e.byName, one.name)
+	if key := requirement.Key(one.name); e.byKey[key] == one {
+		delete(e.byKey, key)
+	}
 }
 
 // left returns the names and the texts of the remaining entries.

@@ -45,25 +45,26 @@ func Refuse(id string, d *delta.Delta) error {
 }
 
 func conflict(d *delta.Delta, invalid func(string, ...any) error) error {
-	added, modified, removed := Set(Names(d.Added)), Set(Names(d.Modified)), Set(Names(d.Removed))
+	added, modified, removed := Set(Keys(d.Added)), Set(Keys(d.Modified)), Set(Keys(d.Removed))
 	const both = `requirement present in multiple sections (%s) for header "%s"%s`
 	folded := Folded(d.Removed)
 	for _, pair := range d.Renamed {
-		name, gone := folded[requirement.Fold(pair.From)]
+		from, to := requirement.Key(pair.From), requirement.Key(pair.To)
+		name, gone := folded[requirement.Fold(from)]
 		switch {
 		case gone:
 			spelled := ""
-			if name != pair.From {
+			if name != from {
 				spelled = fmt.Sprintf(` (REMOVED spells it "%s")`, name)
 			}
 			return invalid(both, "RENAMED and REMOVED", requirement.Title(pair.From), spelled)
-		case modified[pair.From]:
+		case modified[from]:
 			return invalid(`when a rename exists, MODIFIED must reference the NEW header "%s"`, requirement.Title(pair.To))
-		case added[pair.To]:
+		case added[to]:
 			return invalid(`RENAMED TO header collides with ADDED for "%s"`, requirement.Title(pair.To))
 		}
 	}
-	for _, name := range Names(d.Modified) {
+	for _, name := range Keys(d.Modified) {
 		if removed[name] {
 			return invalid(both, "MODIFIED and REMOVED", requirement.Title(name), "")
 		}
@@ -71,7 +72,7 @@ func conflict(d *delta.Delta, invalid func(string, ...any) error) error {
 			return invalid(both, "MODIFIED and ADDED", requirement.Title(name), "")
 		}
 	}
-	for _, name := range Names(d.Added) {
+	for _, name := range Keys(d.Added) {
 		if removed[name] {
 			return invalid(both, "ADDED and REMOVED", requirement.Title(name), "")
 		}
@@ -79,13 +80,13 @@ func conflict(d *delta.Delta, invalid func(string, ...any) error) error {
 	return nil
 }
 
-// Folded returns the name of each block; the key is the folded form of the name. If several names have the same folded
+// Folded returns the requirement.Key of each block; the key of the map is the folded form of the name. If several names have the same folded
 // form, Folded returns the first of them.
 func Folded(blocks []requirement.Block) map[string]string {
 	names := map[string]string{}
 	for _, block := range blocks {
 		if folded := requirement.Fold(block.Name); names[folded] == "" {
-			names[folded] = block.Name
+			names[folded] = requirement.Key(block.Name)
 		}
 	}
 	return names
@@ -100,14 +101,24 @@ func Names(blocks []requirement.Block) []string {
 	return names
 }
 
-// duplicate returns the first name that occurs a second time.
+// Keys returns the requirement.Key of each block, in order.
+func Keys(blocks []requirement.Block) []string {
+	keys := Names(blocks)
+	for i, name := range keys {
+		keys[i] = requirement.Key(name)
+	}
+	return keys
+}
+
+// duplicate returns the first name whose requirement.Key occurs a second time.
 func duplicate(names []string) (name string, found bool) {
 	seen := map[string]bool{}
 	for _, name := range names {
-		if seen[name] {
+		key := requirement.Key(name)
+		if seen[key] {
 			return name, true
 		}
-		seen[name] = true
+		seen[key] = true
 	}
 	return "", false
 }

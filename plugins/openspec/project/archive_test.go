@@ -71,6 +71,21 @@ func TestArchiveOnOwnData(t *testing.T) {
 		"45 a chain of renames": {
 			files: map[string]string{"changes/x/specs/stock/spec.md": renamed + rename("Two", "Three") + rename("One", "Two")},
 			as:    "2026-11-21-x", has: "### Requirement: Two\nIt SHALL a.\n"},
+		"a name with two closing runs of # is a duplicate in the delta": {
+			files: map[string]string{"changes/x/specs/stock/spec.md": added + requires("New", "n") + "\n" + requires("New ## ##", "m")},
+			code:  "archive_validation_failed"},
+		"a name with two closing runs of # is a duplicate in the main spec": {
+			files: map[string]string{"changes/x/specs/stock/spec.md": added + requires("One ## ##", "n")},
+			code:  "archive_spec_update_failed"},
+		"a modified name with two closing runs of # is refused": {
+			files: map[string]string{"changes/x/specs/stock/spec.md": "## MODIFIED Requirements\n\n" + requires("One ## ##", "n")},
+			code:  "archive_spec_update_failed"},
+		"a rename to a name with two closing runs of # leaves none": {
+			files: map[string]string{"changes/x/specs/stock/spec.md": renamed + rename("One ## ##", "Three ## ##")},
+			as:    "2026-11-21-x", has: "### Requirement: Three\nIt SHALL a.\n"},
+		"a new name with two closing runs of # keeps one": {
+			files: map[string]string{"changes/x/specs/stock/spec.md": added + requires("New ## ##", "n")},
+			as:    "2026-11-21-x", has: "### Requirement: New ## ##\n"},
 		"45 a swap": {
 			files: map[string]string{"changes/x/specs/stock/spec.md": renamed + rename("One", "Two") + rename("Two", "One")},
 			code:  "archive_spec_update_failed"},

@@ -59,6 +59,10 @@ func CleanName(name string) string {
 	return markdown.Trim(name)
 }
 
-// Fold returns name in lower case, with single spaces. Folded names help to find similar names; to find a requirement,
-// names are compared exactly.
-func Fold(name string) string { return strings.ToLower(markdown.Collapse(name)) }
+// Key returns the form of a requirement's name by which requirements are compared. As in the openspec CLI, it lacks a second run of # too:
+// "### Requirement: One ## ##" has the name "One ##" and the key "One".
+func Key(name string) string { return CleanName(name) }
+
+// Fold returns the key of name in lower case, with single spaces. Folded names help to find similar names; to find a requirement,
+// keys are compared exactly.
+func Fold(name string) string { return strings.ToLower(markdown.Collapse(Key(name))) }

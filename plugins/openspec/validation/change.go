@@ -120,7 +120,7 @@ func deltas(in Input, heedLoss bool) (issues []Issue, failed map[string]bool) {
 // currentBlocks holds the requirements of a main spec, which find returns by the names that they have after the renames
 // of a delta.
 type currentBlocks struct {
-	blocks  map[string]*requirement.Block // the key is the name in the main spec; nil for a requirement that is known to be missing
+	blocks  map[string]*requirement.Block // the key is the requirement.Key in the main spec; nil for a requirement that is known to be missing
 	from    map[string]string             // the old name of each renamed requirement; the key is the new name
 	renamed map[string]bool               // the old names of all renamed requirements
 }
@@ -132,16 +132,17 @@ func newCurrentBlocks(file File) *currentBlocks {
 	}
 	blocks := file.Target.Parts().Blocks
 	for i, block := range blocks {
-		c.blocks[block.Name] = &blocks[i]
+		c.blocks[requirement.Key(block.Name)] = &blocks[i]
 	}
 	for _, pair := range file.Delta.Renamed {
-		c.from[pair.To] = pair.From
-		c.renamed[pair.From] = true
+		from := requirement.Key(pair.From)
+		c.from[requirement.Key(pair.To)] = from
+		c.renamed[from] = true
 	}
 	return c
 }
 
-// find returns the requirement that has the given name after the renames of the delta; nil if there is none. Renames
+// find returns the requirement that has the given requirement.Key after the renames of the delta; nil if there is none. Renames
 // may form chains and, in an invalid delta, cycles.
 func (c *currentBlocks) find(name string) *requirement.Block {
 	if c == nil || c.renamed[name] {

@@ -49,10 +49,11 @@ func deltaIssues(path string, d *delta.Delta, current *currentBlocks) []Issue {
 func (l *list) blocks(section string, blocks []requirement.Block) {
 	seen := map[string]bool{}
 	for _, block := range blocks {
-		if seen[block.Name] {
+		key := requirement.Key(block.Name)
+		if seen[key] {
 			l.add(Error, 0, `Duplicate requirement in %s: "%s"`, section, block.Name)
 		}
-		seen[block.Name] = true
+		seen[key] = true
 		subject := fmt.Sprintf(`%s "%s"`, section, block.Name)
 		switch statement := block.Statement(); {
 		case statement == "" && requirement.HasKeyword(block.Name):
@@ -74,7 +75,7 @@ func (l *list) blocks(section string, blocks []requirement.Block) {
 
 // loss adds an issue if a modified requirement lacks scenarios of the current requirement.
 func (l *list) loss(block requirement.Block, current *currentBlocks) {
-	old := current.find(block.Name)
+	old := current.find(requirement.Key(block.Name))
 	if old == nil {
 		return
 	}
@@ -86,10 +87,11 @@ func (l *list) loss(block requirement.Block, current *currentBlocks) {
 func (l *list) repeated(d *delta.Delta) {
 	seen := map[string]bool{}
 	repeated := func(what, name string) {
-		if seen[what+"\x00"+name] {
+		key := what + "\x00" + requirement.Key(name)
+		if seen[key] {
 			l.add(Error, 0, `Duplicate %s: "%s"`, what, name)
 		}
-		seen[what+"\x00"+name] = true
+		seen[key] = true
 	}
 	for _, block := range d.Removed {
 		repeated("requirement in REMOVED", block.Name)
@@ -101,9 +103,9 @@ func (l *list) repeated(d *delta.Delta) {
 }
 
 func (l *list) conflicts(d *delta.Delta) {
-	added, modified, removed := merge.Set(merge.Names(d.Added)), merge.Set(merge.Names(d.Modified)), merge.Set(merge.Names(d.Removed))
+	added, modified, removed := merge.Set(merge.Keys(d.Added)), merge.Set(merge.Keys(d.Modified)), merge.Set(merge.Keys(d.Removed))
 	const both = `Requirement present in both %s: "%s"`
-	for _, name := range unique(merge.Names(d.Modified)) {
+	for _, name := range unique(merge.Keys(d.Modified)) {
 		if removed[name] {
 			l.add(Error, 0, both, "MODIFIED and REMOVED", name)
 		}
@@ -111,22 +113,23 @@ func (l *list) conflicts(d *delta.Delta) {
 			l.add(Error, 0, both, "MODIFIED and ADDED", name)
 		}
 	}
-	for _, name := range unique(merge.Names(d.Added)) {
+	for _, name := range unique(merge.Keys(d.Added)) {
 		if removed[name] {
 			l.add(Error, 0, both, "ADDED and REMOVED", name)
 		}
 	}
 	folded := merge.Folded(d.Removed)
 	for _, pair := range d.Renamed {
-		if modified[pair.From] {
+		from, to := requirement.Key(pair.From), requirement.Key(pair.To)
+		if modified[from] {
 			l.add(Error, 0, `MODIFIED references old name from RENAMED. Use new header for "%s"`, pair.To)
 		}
-		if added[pair.To] {
+		if added[to] {
 			l.add(Error, 0, `RENAMED TO collides with ADDED for "%s"`, pair.To)
 		}
-		name, gone := folded[requirement.Fold(pair.From)]
+		name, gone := folded[requirement.Fold(from)]
 		switch {
-		case gone && name == pair.From:
+		case gone && name == from:
 			l.add(Error, 0, both, "RENAMED and REMOVED", pair.From)
 		case gone:
 			l.add(Error, 0, both+` (REMOVED spells it "%s")`, "RENAMED and REMOVED", pair.From, name)

@@ -69,13 +69,13 @@ func DeltaFactsOf(text *markdown.Text, d *delta.Delta) DeltaFacts {
 				one.sum = ""
 			}
 			*list.names = append(*list.names, one)
-			f.plain = f.plain && (!list.kept || isFound(block.Raw(), block.Name))
+			f.plain = f.plain && block.Name == requirement.Key(block.Name) && (!list.kept || isFound(block.Raw(), block.Name))
 		}
 	}
 	for _, pair := range d.Renamed {
 		f.from = append(f.from, name{text: pair.From, folded: requirement.Fold(pair.From)})
 		f.to = append(f.to, name{text: pair.To, folded: requirement.Fold(pair.To)})
-		f.plain = f.plain && isFound(requirement.Title(pair.To), pair.To)
+		f.plain = f.plain && pair.From == requirement.Key(pair.From) && isFound(requirement.Title(pair.To), pair.To)
 	}
 	return f
 }
@@ -89,7 +89,7 @@ func SpecFactsOf(main *spec.Main) SpecFacts {
 	folded := map[string]bool{}
 	for _, block := range parts.Blocks {
 		one := nameOf(block)
-		f.plain = f.plain && !folded[one.folded] && isFound(block.Raw(), block.Name)
+		f.plain = f.plain && !folded[one.folded] && isFound(block.Raw(), requirement.Key(block.Name))
 		folded[one.folded] = true
 		f.blocks = append(f.blocks, one)
 	}

@@ -29,6 +29,8 @@ var fitting = map[string]struct {
 	"addition that was merged":      {added + old, head + old, true},
 	"addition that differs":         {added + "### Requirement: Old" + block + "- y\n", head + old, false},
 	"addition of a similar name":    {added + "### Requirement: OLD" + block, head + old, false},
+	"addition with two runs of #":   {added + "### Requirement: Old ## ##" + block, head + old, false},
+	"addition to two runs of #":     {added + "### Requirement: Old" + block + "- y\n", head + "### Requirement: Old ## ##" + block, false},
 	"two similar additions":         {added + "### Requirement: A" + block + "### Requirement: a" + block, head + old, false},
 	"addition after removal":        {removed + old + added + "### Requirement: old" + block, head + old, true},
 	"modification":                  {changed + "### Requirement: Old" + block + "#### Scenario: t\n- y\n", head + old, true},
