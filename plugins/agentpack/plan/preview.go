@@ -14,6 +14,10 @@ import (
 // unknownRoot is the value of FileDiff.Root for a file outside all roots.
 const unknownRoot = "<unknown>"
 
+// maxDiffs is the maximum size in bytes of all diffs of a preview. The memory of a call holds the diffs several times, as
+// text, as JSON, and as JSON in a string.
+const maxDiffs = 4 << 20
+
 // Preview is a plan together with the diffs of the changed files.
 type Preview struct {
 	Plan
@@ -33,24 +37,37 @@ type FileDiff struct {
 	Unified    *string `json:"unified,omitempty"` // nil for a removal, or if a warning says why there is no diff; "" for a new, empty file
 }
 
-// NewPreview computes the diffs of the files that a plan changes.
+// NewPreview computes the diffs of the files that a plan changes, in the order of the plan. If a diff would exceed
+// maxDiffs, NewPreview omits it and all later ones, and a warning says so.
 func NewPreview(state *output.State, changes Plan) (Preview, []string, error) {
 	diff := Preview{Plan: changes, Files: []FileDiff{}}
 	var warnings []string
+	size, omitted := 0, 0
 	for _, change := range changes.Changes {
 		file := describe(state, change)
-		if change.Op != Delete {
+		switch {
+		case change.Op == Delete:
+		case omitted > 0:
+			omitted++
+		default:
 			text, warning, err := diffFile(state, change, file.PathPosix)
 			if err != nil {
 				return Preview{}, nil, err
 			}
-			if warning != "" {
+			switch {
+			case warning != "":
 				warnings = append(warnings, warning)
-			} else {
+			case size+len(text) > maxDiffs:
+				omitted++
+			default:
+				size += len(text)
 				file.Unified = &text
 			}
 		}
 		diff.Files = append(diff.Files, file)
+	}
+	if omitted > 0 {
+		warnings = append(warnings, fmt.Sprintf("preview: no diff of the last %d files: the diffs of one preview have at most %d MiB; choose one target, or deploy fewer modules at once", omitted, maxDiffs>>20))
 	}
 	return diff, warnings, nil
 }

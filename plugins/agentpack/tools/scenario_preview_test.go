@@ -1,6 +1,7 @@
 package tools_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -55,4 +56,30 @@ func TestPreview(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPreviewBoundsAllDiffs has diffs that exceed the bound of one preview together, but not each on its own.
+func TestPreviewBoundsAllDiffs(t *testing.T) {
+	w := newWorld(t, map[string]string{repoFile: config("codex: {mode: files, scope: user}", "skill:s"), modules("skill/s/SKILL.md"): skillText})
+	const files = 60
+	for i := range files {
+		w.Write(modules(fmt.Sprintf("skill/s/%02d.md", i)), strings.Repeat("0123456789abcdef\n", 5_000))
+	}
+	var data struct {
+		Plan struct{ Summary struct{ Create int } }
+		Diff struct{ Files []struct{ Unified *string } }
+	}
+	got := w.OK("preview", `{"diff":true}`, &data)
+	size, omitted := 0, 0
+	for _, file := range data.Diff.Files {
+		if file.Unified == nil {
+			omitted++
+		} else {
+			size += len(*file.Unified)
+		}
+	}
+	if len(data.Diff.Files) != files+1 || data.Plan.Summary.Create != files+1 || size > 4<<20 || size < 3<<20 || omitted == 0 {
+		t.Errorf("%d files, %d bytes of diffs, %d without", len(data.Diff.Files), size, omitted)
+	}
+	warned(t, got, fmt.Sprintf("no diff of the last %d files", omitted))
 }
