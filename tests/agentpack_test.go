@@ -181,3 +181,33 @@ func TestAgentpackReplacesLinksAndSharesLinkedDirectory(t *testing.T) {
 		}
 	}
 }
+
+// TestAgentpackSkipsNamesThatAreNotUTF8 has such names in modules that are read on their own, and in modules that are read
+// in one scan.
+func TestAgentpackSkipsNamesThatAreNotUTF8(t *testing.T) {
+	t.Parallel()
+	for _, modules := range []int{1, 5} {
+		p := newTestUser(t, agentpackRepo(modules, "v1\n"))
+		for _, path := range []string{"home/.agentpack/repo/modules/prompt-000/x\xff.md", "home/.codex/prompts/y\xff.md"} {
+			if err := os.MkdirAll(filepath.Dir(p.path(path)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(p.path(path), []byte("x"), 0o644); err != nil {
+				t.Skipf("this file system has no such names: %v", err)
+			}
+		}
+		s := p.serveAgentpack()
+		for _, tool := range []string{"plan", "status", "doctor"} {
+			if e := s.agentpack(tool, `{}`); !e.OK || !strings.Contains(strings.Join(e.Warnings, "\n"), `x\xff.md" is left out`) {
+				t.Errorf("%d modules: %s: %+v", modules, tool, e)
+			}
+		}
+		if e := s.agentpack("deploy_apply", confirmArguments(s.planDeploy(modules))); !e.OK || !e.Data.Applied {
+			t.Errorf("%d modules: %+v", modules, e)
+		}
+		if e := s.agentpack("status", `{}`); !e.OK || !strings.Contains(strings.Join(e.Warnings, "\n"), `y\xff.md" is not reported`) {
+			t.Errorf("%d modules: status: %+v", modules, e)
+		}
+		s.end()
+	}
+}

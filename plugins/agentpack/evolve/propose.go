@@ -125,7 +125,10 @@ func requireClean(git Git, repo string) error {
 	}
 	switch {
 	case err != nil && !filesystem.IsAbsent(err):
-		return fmt.Errorf("cannot read the git status of the config repo %s: %w", repo, err)
+		return fmt.Errorf("cannot read the git status of the config repo %s, for which the plugin needs the grant %s: %w", repo, grant(repo), err)
+	case !found && err == nil:
+		details["hint"] = "grant the repository to the plugin by " + grant(repo) + "; if its .git is no repository, replace it by git init"
+		return fault.New(fault.GitRepoRequired, details, "%s has a .git, but no repository that the plugin is granted is there, so no branch can be created", repo)
 	case !found:
 		details["hint"] = "make the config repo a git repository (git init), and commit its files"
 		return fault.New(fault.GitRepoRequired, details, "%s is not the top level of a git repository, so no branch can be created", repo)
@@ -135,6 +138,9 @@ func requireClean(git Git, repo string) error {
 	}
 	return nil
 }
+
+// grant returns the key of bulkhead.toml that grants the config repo for a new branch.
+func grant(repo string) string { return fmt.Sprintf("git = [{ repo = %q, access = \"rw\" }]", repo) }
 
 // firstFew joins at most five paths, and states the number of further paths.
 func firstFew(paths []string) string {

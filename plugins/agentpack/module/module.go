@@ -56,7 +56,7 @@ func (c *Composer) Ready(module config.Module) (*Ready, error) {
 }
 
 func (c *Composer) make(module config.Module) (*Ready, error) {
-	upstream, err := c.Sources.Read(module)
+	upstream, warnings, err := c.Sources.Read(module)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +64,7 @@ func (c *Composer) make(module config.Module) (*Ready, error) {
 	if err != nil {
 		return nil, err
 	}
+	composed.Warnings = append(warnings, composed.Warnings...)
 	ready := &Ready{Composed: composed, Module: module}
 	if err := ready.validate(); err != nil {
 		return nil, fmt.Errorf("module %s: %w", module.ID, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/diff"
@@ -27,8 +28,9 @@ type overlay struct {
 	module  string
 	scope   Layer
 	dir     string
-	files   Tree // the files of the overlay; the keys are paths in the module
-	patches Tree // the patches of the overlay; the keys are paths below .agentpack/patches
+	files   Tree     // the files of the overlay; the keys are paths in the module
+	patches Tree     // the patches of the overlay; the keys are paths below .agentpack/patches
+	skipped []string // warnings about files that are left out
 }
 
 // Compose applies the overlays of the module with the given id to the upstream files of the module.
@@ -56,7 +58,7 @@ func Compose(layers Layers, id string, upstream Tree) (*Composed, error) {
 		if err != nil {
 			return nil, err
 		}
-		composed.Warnings = append(composed.Warnings, warnings...)
+		composed.Warnings = slices.Concat(composed.Warnings, overlay.skipped, warnings)
 		if err := overlay.apply(composed); err != nil {
 			return nil, err
 		}
@@ -76,12 +78,14 @@ func openOverlay(layers Layers, id string, scope Layer, dir string) (*overlay, e
 	if err != nil {
 		return nil, err
 	}
-	if overlay.files, err = ReadTree(dir, repo); err != nil {
+	if overlay.files, overlay.skipped, err = ReadTree(dir, repo); err != nil {
 		return nil, fmt.Errorf("overlay (%s) of module %s: %w", scope, id, fault.IO(dir, err))
 	}
-	if overlay.patches, err = readPatches(dir, repo); err != nil {
+	patches, skipped, err := readPatches(dir, repo)
+	if err != nil {
 		return nil, fmt.Errorf("overlay (%s) of module %s: %w", scope, id, fault.IO(dir, err))
 	}
+	overlay.patches, overlay.skipped = patches, append(overlay.skipped, skipped...)
 	problem := ""
 	switch {
 	case len(overlay.files) > 0 && len(overlay.patches) > 0:
@@ -99,17 +103,17 @@ func openOverlay(layers Layers, id string, scope Layer, dir string) (*overlay, e
 	}, "%s", problem)
 }
 
-func readPatches(dir string, repo disk.Bound) (Tree, error) {
-	all, err := ReadTree(filepath.Join(dir, metadataDir, "patches"), repo)
+func readPatches(dir string, repo disk.Bound) (all Tree, skipped []string, err error) {
+	all, skipped, err = ReadTree(filepath.Join(dir, metadataDir, "patches"), repo)
 	if filesystem.IsAbsent(err) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	for path := range all {
 		if !strings.HasSuffix(strings.ToLower(path), ".patch") {
 			delete(all, path)
 		}
 	}
-	return all, err
+	return all, skipped, err
 }
 
 // apply applies the overlay to composed, which is the result of the lower layers.

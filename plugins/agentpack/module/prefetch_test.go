@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,9 +58,9 @@ func TestPrefetchedModulesAreThoseOnDisk(t *testing.T) {
 		prefetched, plain := module.Sources{Repo: repo}, module.Sources{Repo: repo}
 		prefetched.Prefetch(modules)
 		for _, m := range modules {
-			want, wantErr := plain.Read(m)
-			got, err := prefetched.Read(m)
-			if diff := cmp.Diff(want, got); diff != "" || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			want, wantWarnings, wantErr := plain.Read(m)
+			got, warnings, err := prefetched.Read(m)
+			if diff := cmp.Diff(want, got); diff != "" || fmt.Sprint(err) != fmt.Sprint(wantErr) || !slices.Equal(warnings, wantWarnings) {
 				t.Errorf("%s: %v, want %v (-want +got)\n%s", m.ID, err, wantErr, diff)
 			}
 		}
@@ -70,7 +71,7 @@ func TestPrefetchedModulesAreThoseOnDisk(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(repo, "m/0/a.md"), []byte("later"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := prefetched.Read(modules[0]); err != nil || string(got["a.md"]) != "a0" {
+		if got, _, err := prefetched.Read(modules[0]); err != nil || string(got["a.md"]) != "a0" {
 			t.Errorf("got %q, %v", got["a.md"], err)
 		}
 	}

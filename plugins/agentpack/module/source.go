@@ -27,47 +27,47 @@ type Sources struct {
 	prefetched map[string]*disk.Child
 }
 
-// Read returns the upstream files of a module. If the source is a single file, the tree contains only that file.
-func (s *Sources) Read(module config.Module) (Tree, error) {
+// Read returns the upstream files of a module. If the source is a single file, the tree contains only that file. The warnings name skipped files.
+func (s *Sources) Read(module config.Module) (files Tree, warnings []string, err error) {
 	root, dir, err := s.locate(module)
 	if err != nil {
-		return nil, fmt.Errorf("module %s: %w", module.ID, err)
+		return nil, nil, fmt.Errorf("module %s: %w", module.ID, err)
 	}
 	bound, err := s.bound(dir)
 	if err != nil {
-		return nil, fmt.Errorf("module %s: %w", module.ID, err)
+		return nil, nil, fmt.Errorf("module %s: %w", module.ID, err)
 	}
-	files, err := s.readUpstream(root, bound)
+	files, warnings, err = s.readUpstream(root, bound)
 	if err != nil {
-		return nil, fmt.Errorf("module %s: %w", module.ID, fault.IO(root, err))
+		return nil, nil, fmt.Errorf("module %s: %w", module.ID, fault.IO(root, err))
 	}
-	return files, nil
+	return files, warnings, nil
 }
 
-func (s *Sources) readUpstream(root string, bound disk.Bound) (Tree, error) {
+func (s *Sources) readUpstream(root string, bound disk.Bound) (files Tree, warnings []string, err error) {
 	if child := s.prefetched[root]; child != nil {
 		if child.IsDir {
 			return readEntries(root, child.Entries, bound)
 		}
-		return Tree{filepath.Base(root): child.Content}, nil
+		return Tree{filepath.Base(root): child.Content}, nil, nil
 	}
 	info, err := os.Stat(root)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if info.IsDir() {
 		return ReadTree(root, bound)
 	}
 	if root != bound.Root() {
 		if err := bound.RequireInside(root); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	content, err := disk.Read(root, disk.MaxFile)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return Tree{filepath.Base(root): content}, nil
+	return Tree{filepath.Base(root): content}, nil, nil
 }
 
 func (s *Sources) bound(dir string) (disk.Bound, error) {

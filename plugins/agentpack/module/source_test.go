@@ -74,7 +74,7 @@ func TestSourcesRead(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			sources := module.Sources{Repo: filepath.Join(root, "repo"), Checkouts: &checkout{dir: filepath.Join(root, "git")}}
-			got, err := sources.Read(test.module)
+			got, _, err := sources.Read(test.module)
 			if test.want == nil {
 				if err == nil || !strings.Contains(err.Error(), test.says) {
 					t.Errorf("got %v, %v, want %q", got, err, test.says)
@@ -93,15 +93,15 @@ func TestSourcesUseLockfile(t *testing.T) {
 	from := &checkout{dir: root}
 	lock := config.ParseLock([]byte(`{"version":1,"modules":[{"id":"m","resolved_source":{"git":{"url":"u2","commit":"c","subdir":"s"}}}]}`))
 	wanted := config.Module{ID: "m", Git: &config.Git{URL: "u", Subdir: "elsewhere"}}
-	got, err := (&module.Sources{Lock: lock, Checkouts: from}).Read(wanted)
+	got, _, err := (&module.Sources{Lock: lock, Checkouts: from}).Read(wanted)
 	if err != nil || len(got) != 1 || from.locked == nil || from.locked.URL != "u2" {
 		t.Errorf("got %v, %+v, %v", got, from.locked, err)
 	}
 	wanted.ID = "another"
-	if _, err := (&module.Sources{Lock: lock, Checkouts: from}).Read(wanted); err == nil || from.locked != nil {
+	if _, _, err := (&module.Sources{Lock: lock, Checkouts: from}).Read(wanted); err == nil || from.locked != nil {
 		t.Errorf("another module: got %v, %+v", err, from.locked)
 	}
-	if _, err := (&module.Sources{Checkouts: &checkout{}}).Read(wanted); fault.Of(err).Code != fault.Unexpected || !strings.Contains(err.Error(), "module another: not granted") {
+	if _, _, err := (&module.Sources{Checkouts: &checkout{}}).Read(wanted); fault.Of(err).Code != fault.Unexpected || !strings.Contains(err.Error(), "module another: not granted") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -34,47 +34,49 @@ func (t Tree) Hash() string {
 
 // ReadTree reads the files below the directory root, except those of git and agentpack. It follows symbolic links to
 // files; a symbolic link to a directory is an error. The directory and all symbolic links must resolve to paths inside
-// bound, because a repository is untrusted, and a symbolic link in it could disclose any file of the user.
-func ReadTree(root string, bound disk.Bound) (Tree, error) {
+// bound, because a repository is untrusted, and a symbolic link in it could disclose any file of the user. ReadTree skips a
+// file whose name is not UTF-8, with a warning.
+func ReadTree(root string, bound disk.Bound) (files Tree, warnings []string, err error) {
 	if root != bound.Root() {
 		if err := bound.RequireInside(root); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	items, err := disk.ListFiles(root)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return readEntries(root, items, bound)
 }
 
 // readEntries returns the contents of the files in items, which disk.ListFiles has listed below root.
-func readEntries(root string, items []disk.Entry, bound disk.Bound) (Tree, error) {
-	files, size := make(Tree, len(items)), 0
+func readEntries(root string, items []disk.Entry, bound disk.Bound) (files Tree, warnings []string, err error) {
+	size := 0
+	files = make(Tree, len(items))
 	for _, item := range items {
 		// JSON cannot represent such a name, so manifests and journals would contain the name of another file.
 		if !utf8.ValidString(item.Path) {
-			return nil, fmt.Errorf("%s: the name of the file %q is not UTF-8: rename it", root, item.Path)
+			warnings = append(warnings, fmt.Sprintf("%s: the file %q is left out, because its name is not UTF-8: rename it", root, item.Path))
+			continue
 		}
 		path := filepath.Join(root, filepath.FromSlash(item.Path))
 		if item.Link {
 			if err := requireFileLink(path, bound); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		content := item.Content
 		if content == nil {
-			var err error
 			if content, err = disk.Read(path, disk.MaxFile); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		if size += len(content); size > maxTreeBytes {
-			return nil, fmt.Errorf("the files in %s exceed %d MiB in total", root, maxTreeBytes>>20)
+			return nil, nil, fmt.Errorf("the files in %s exceed %d MiB in total", root, maxTreeBytes>>20)
 		}
 		files[item.Path] = content
 	}
-	return files, nil
+	return files, warnings, nil
 }
 
 func requireFileLink(link string, bound disk.Bound) error {

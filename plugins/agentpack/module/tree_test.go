@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 )
@@ -22,7 +23,7 @@ func TestTreeHash(t *testing.T) {
 	}
 }
 
-func TestReadTreeRefusesNonUTF8Names(t *testing.T) {
+func TestReadTreeSkipsNonUTF8Names(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "a\xff.md"), nil, 0o644); err != nil {
 		t.Skipf("this file system has no such names: %v", err)
@@ -31,7 +32,9 @@ func TestReadTreeRefusesNonUTF8Names(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files, err := module.ReadTree(root, bound); err == nil || !strings.Contains(err.Error(), `"a\xff.md" is not UTF-8`) {
-		t.Errorf("got %q, %v", files.Paths(), err)
+	testenv.WriteFile(t, filepath.Join(root, "b.md"), "b")
+	files, warnings, err := module.ReadTree(root, bound)
+	if err != nil || len(files) != 1 || string(files["b.md"]) != "b" || len(warnings) != 1 || !strings.Contains(warnings[0], `"a\xff.md" is left out`) {
+		t.Errorf("got %q, %q, %v", files.Paths(), warnings, err)
 	}
 }

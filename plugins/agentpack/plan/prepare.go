@@ -20,7 +20,7 @@ import (
 const AllTargets = "all"
 
 // selectableTargets are the allowed values of the argument target.
-var selectableTargets = []string{AllTargets, config.Codex, config.ClaudeCode, config.Cursor, config.VSCode}
+var selectableTargets = []string{AllTargets, config.Codex, config.ClaudeCode, config.Cursor, config.VSCode, config.JetBrains, config.Zed}
 
 // Request holds the arguments of a call that select what is prepared.
 type Request struct {

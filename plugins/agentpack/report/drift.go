@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
@@ -152,6 +153,10 @@ func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 			continue
 		}
 		key := dir.Key(output.ManifestEntry{Path: item.Path})
+		if !utf8.ValidString(item.Path) { // JSON cannot represent the path
+			d.Warnings = append(d.Warnings, fmt.Sprintf("%q is not reported as an extra file, because its name is not UTF-8: rename it", key.Path))
+			continue
+		}
 		actual, err := d.sumIfPresent(key.Path)
 		if err != nil {
 			d.Warnings = append(d.Warnings, fmt.Sprintf("%s may be an extra file, but cannot be read: %s", key.Path, err))

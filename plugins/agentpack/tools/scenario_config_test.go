@@ -57,10 +57,10 @@ func TestConfig(t *testing.T) {
 func TestConfigArguments(t *testing.T) {
 	t.Run("an unknown target argument", func(t *testing.T) {
 		w := newWorld(t, base())
-		for _, target := range []string{"nope", "", "jetbrains", "zed"} {
+		for _, target := range []string{"nope", ""} {
 			details := w.Fails("plan", w.with("", map[string]any{"target": target, "profile": "ghost"}), "E_TARGET_UNSUPPORTED")
 			want := map[string]any{
-				"target": target, "allowed": []any{"all", "codex", "claude_code", "cursor", "vscode"},
+				"target": target, "allowed": []any{"all", "codex", "claude_code", "cursor", "vscode", "jetbrains", "zed"},
 				"reason_code": "target_filter_unsupported", "next_actions": []any{"inspect_help_json", "retry_with_supported_target"},
 			}
 			if diff := cmp.Diff(want, details); diff != "" {

@@ -137,7 +137,9 @@ func TestEvolvePropose(t *testing.T) {
 		// If .git in the config repo is not a repository, the tool must not use the enclosing repository instead.
 		r.dirty, w.Top = nil, w.Home
 		w.Write("home/.agentpack/repo/.git/x", "")
-		w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_REPO_REQUIRED")
+		if hint := w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_REPO_REQUIRED")["hint"]; !strings.Contains(fmt.Sprint(hint), "git = [{ repo = ") {
+			t.Errorf("the hint does not name the grant: %v", hint)
+		}
 		if len(r.commits) > 0 {
 			t.Errorf("committed %+v", r.commits)
 		}

@@ -2,10 +2,13 @@ package tools_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 )
 
 // Link creates a symbolic link at path.
@@ -165,6 +168,40 @@ func TestRootsThatAreOneDirectory(t *testing.T) {
 	w.Deploy(``)
 	if w.Read(out) != "(none)" || w.Read("home/.codex/skills/own/SKILL.md") != "mine" {
 		t.Errorf("after the removal: %q, %q", w.Read(out), w.Read("home/.codex/skills/own/SKILL.md"))
+	}
+}
+
+// TestNamesThatAreNotUTF8AreSkipped has such names in a module, an overlay and a target directory.
+func TestNamesThatAreNotUTF8AreSkipped(t *testing.T) {
+	// From four modules on, modules in one directory are read by a scan.
+	for _, count := range []int{1, 4} {
+		t.Run(fmt.Sprintf("%d modules", count), func(t *testing.T) {
+			var ids, want []string
+			w := newWorld(t, map[string]string{"home/.codex/prompts/x": ""})
+			for _, name := range []string{"a", "b", "c", "d"}[:count] {
+				ids = append(ids, "skill:"+name)
+				want = append(want, "create home/.codex/skills/"+name+"/SKILL.md")
+				w.Write(modules("skill/"+name+"/SKILL.md"), skillText)
+			}
+			w.Write(repoFile, config("codex: {mode: files, scope: user}", ids...))
+			for _, path := range []string{modules("skill/a/x\xff.md"), overlays + env.ModuleKey("skill:a") + "/y\xff.md", "home/.codex/skills/z\xff.md"} {
+				if err := os.MkdirAll(filepath.Dir(w.path(path)), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(w.path(path), []byte("x"), 0o644); err != nil {
+					t.Skipf("this file system has no such names: %v", err)
+				}
+			}
+			for tool, arguments := range map[string]string{"plan": ``, "preview": `{"diff":true}`, "explain": `{"kind":"plan"}`, "deploy": ``, "evolve_restore": `{"dry_run":true}`, "status": ``, "doctor": ``} {
+				got := w.OK(tool, arguments, nil)
+				warned(t, got, `"x\xff.md" is left out`)
+				warned(t, got, `"y\xff.md" is left out`)
+			}
+			w.Wants(``, want...)
+			w.Deploy(``)
+			warned(t, w.OK("status", ``, nil), `z\xff.md" is not reported`)
+			w.Wants(``)
+		})
 	}
 }
 

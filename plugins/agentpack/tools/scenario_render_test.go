@@ -173,11 +173,13 @@ func TestTargets(t *testing.T) {
 		w.Write(repoFile, config("codex: {mode: files, scope: user}", "prompt:p"))
 		w.Wants(``, "create home/.codex/prompts/p.md")
 	})
-	t.Run("jetbrains and zed are part of all", func(t *testing.T) {
+	t.Run("jetbrains and zed", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile: config("jetbrains: {mode: files, scope: project}\nzed: {mode: files, scope: both}", "instructions:a"), modules("instructions/a/AGENTS.md"): "a",
 		})
 		w.Wants(``, "create project/.junie/guidelines.md", "create project/.rules")
+		w.Wants(`{"target":"jetbrains"}`, "create project/.junie/guidelines.md")
+		w.Wants(`{"target":"zed"}`, "create project/.rules")
 		w.Write(repoFile, config("jetbrains: {mode: files, scope: project, options: {write_guidelines: no}}\nzed: {mode: files, scope: both, options: {write_rules: false}}", "instructions:a"))
 		w.Wants(``)
 	})
