@@ -53,17 +53,21 @@ func Text(text string) string {
 }
 
 // Prose replaces the invisible code points that could control a terminal, change the order of text or hide text: control and format
-// characters except line feeds and tabs, line separators, variation selectors and default ignorable code points. Unlike Text it keeps
+// characters except line endings and tabs, line separators, variation selectors and default ignorable code points. Unlike Text it keeps
 // spaces of all scripts, and the selectors and joiners of emoji. It is for data that a person reads, such as the result of a tool.
 func Prose(text string) string {
-	before := rune(0) // the code point before r, as it is returned
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && hides(r) && !isPartOfEmoji(r, before) {
+	var out strings.Builder
+	out.Grow(len(text))
+	before := rune(0) // the code point before r in the result
+	for i, r := range text {
+		isLineEnding := r == '\n' || strings.HasPrefix(text[i:], "\r\n")
+		if hides(r) && r != '\t' && !isLineEnding && !isPartOfEmoji(r, before) {
 			r = replacement
 		}
+		out.WriteRune(r)
 		before = r
-		return r
-	}, text)
+	}
+	return out.String()
 }
 
 const (

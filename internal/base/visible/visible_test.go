@@ -135,6 +135,7 @@ func TestBounded(t *testing.T) {
 func TestProse(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\tb\n\x1b[31mred\x07 ü \u009bA\x7f\r":               "a\tb\n·[31mred· ü ·A··",
+		"Windows\r\n\r\r\n":                                   "Windows\r\n·\r\n",
 		"pay \u202e001\u202c, \u2066x\u2069":                  "pay ·001·, ·x·",
 		"no\u200bw\u200ci\u200dd\ufeffth\u2060":               "no·w·i·d·th·",
 		"line\u2028paragraph\u2029\u0085":                     "line·paragraph··",

@@ -309,6 +309,7 @@ func TestParseRefuses(t *testing.T) {
 		"an output that is not an object":     {`access = "write"`, "access = \"write\"\noutput_json='true'", "12", "tools[0].output_json: is not the schema of an object"},
 		"input and input_json":                {`access = "write"`, "access = \"write\"\ninput_json='{\"type\":\"object\"}'\n[tools.input]\ntype='object'", "12", "tools[0].input_json: conflicts with input"},
 		"an input that is not JSON":           {`access = "write"`, "access = \"write\"\ninput_json='{'", "12", "tools[0].input_json: is not JSON"},
+		"instructions with hidden characters": {"[[tools]]", "[server]\ninstructions=\"be\\u200Bnice\"\n[[tools]]", "9", "server.instructions: \"be\\u200bnice\" has a character that is invisible or reorders text"},
 		"a title that is reordered":           {`access = "write"`, "access = \"write\"\ntitle=\"Delete\\u202Eeteled\"", "12", `tools[0].title: "Delete\u202eeteled" has a character that is invisible or reorders text`},
 		"a description with hidden text":      {`access = "write"`, "access = \"write\"\ntitle='a'\n[[tools]]\nname='b'\naccess='read'\ndescription=\"b\\U000E0041\"", "16", "tools[1].description: "},
 		"an input that is nested too deep":    {`access = "write"`, "access = \"write\"\ninput_json='{\"type\":\"object\",\"default\":" + strings.Repeat("[", 120) + strings.Repeat("]", 120) + "}'", "12", "tools[0].input_json: cannot be read by all clients: it is nested more than 120 deep"},
@@ -341,6 +342,13 @@ func TestParseRefuses(t *testing.T) {
 			}
 			t.Errorf("want line %s %s\ngot  %s", c.line, c.want, strings.Join(all, "\n     "))
 		})
+	}
+}
+
+func TestParseAcceptsLineEndingsOfWindows(t *testing.T) {
+	text := strings.Replace(small, "[[tools]]", "[server]\ninstructions = \"\"\"\nRead.\nWrite.\"\"\"\n[[tools]]\ntitle = \"\"\"\nAdds\na note\"\"\"", 1)
+	if _, ps := manifest.Parse("plugin.toml", []byte(strings.ReplaceAll(text, "\n", "\r\n"))); ps.Err() != nil {
+		t.Error(ps.Err())
 	}
 }
 

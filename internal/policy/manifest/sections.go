@@ -104,6 +104,7 @@ func (m *Manifest) readBuild(t *tomlfile.Table) {
 func (m *Manifest) readServer(t *tomlfile.Table) {
 	m.Server = Server{Name: m.Name, Version: m.Version, Instructions: t.String("instructions"), Failure: readFailure(t),
 		NoChanges: !t.Bool("changes", true)}
+	checkProse(t, "instructions", m.Server.Instructions)
 	if t.Has("name") {
 		m.Server.Name = t.Required("name", "")
 		checkVisible(t, "name", m.Server.Name)
@@ -192,7 +193,7 @@ func checkVisible(t *tomlfile.Table, key, value string) {
 	}
 }
 
-// checkProse reports a text that clients show when they ask for consent, and that models read, if it hides or reorders characters.
+// checkProse reports a text that models read, and that clients may show when they ask for consent, if it hides or reorders characters.
 func checkProse(t *tomlfile.Table, key, text string) {
 	if visible.Prose(text) != text {
 		t.Fault(key, tomlfile.Quote(text)+" has a character that is invisible or reorders text", "remove it, such as U+202E, U+200B or a control character")
