@@ -100,9 +100,6 @@ func (p *Plan) Undeploy(platform string, t manifest.Type, name string) error {
 // sections returns the resolved path and the planned change of the file with sections at path.
 func (p *Plan) sections(path string) (string, *target, error) {
 	real, err := files.Inside(p.Files, p.Project, path)
-	if errors.Is(err, contain.ErrOutside) {
-		return "", nil, fault.New(fault.PermissionDenied, "%w", err)
-	}
 	if err != nil {
 		return "", nil, err
 	}

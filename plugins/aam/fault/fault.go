@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // Code classifies a failure. Clients depend on the values.
@@ -58,8 +60,11 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
+// linked is the hint for a path that resolves outside of the directory in which it must stay. A grant does not help there.
+const linked = "Replace the symbolic link with a directory, or, for a directory of a platform, name another platform: nothing is written through a link that leaves its directory"
+
 // From returns the Error in the chain of err, with the complete message of err. If the chain has no Error, From returns
-// a new Error with the code PermissionDenied if the file system denied access, and Internal otherwise. From(nil) is
+// a new Error with the code PermissionDenied if the file system denied access or a symbolic link leaves its directory, and Internal otherwise. From(nil) is
 // nil.
 func From(err error) *Error {
 	if err == nil {
@@ -71,6 +76,8 @@ func From(err error) *Error {
 		whole := *found
 		whole.Message = err.Error()
 		return &whole
+	case errors.Is(err, contain.ErrOutside):
+		return New(PermissionDenied, "%w", err).WithHint(linked)
 	case errors.Is(err, fs.ErrPermission):
 		return New(PermissionDenied, "%w", err).WithHint("Grant the directory to the plugin, with access rw if files in it are to be changed")
 	}

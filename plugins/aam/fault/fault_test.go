@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 func TestFrom(t *testing.T) {
@@ -20,6 +21,7 @@ func TestFrom(t *testing.T) {
 		{"an Error is returned unchanged", coded, "[AAM_ARCHIVE_INVALID] a.aam: cause. Publish it again"},
 		{"wrapping messages are kept", fmt.Errorf("install: %w", coded), "[AAM_ARCHIVE_INVALID] install: a.aam: cause. Publish it again"},
 		{"a permission error", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}, "[AAM_PERMISSION_DENIED] open /x: permission denied. Grant the directory to the plugin, with access rw if files in it are to be changed"},
+		{"a link out", fmt.Errorf("/x: %w /y", contain.ErrOutside), "[AAM_PERMISSION_DENIED] /x: resolves outside /y. Replace the symbolic link with a directory, or, for a directory of a platform, name another platform: nothing is written through a link that leaves its directory"},
 		{"other errors are internal", cause, "[AAM_INTERNAL_ERROR] cause"},
 	}
 	for _, test := range tests {

@@ -114,11 +114,20 @@ func (j Journal) root(path string) (Root, string, error) {
 		folder, err := files.Inside(j.Files, root.Dir, filepath.Dir(path))
 		real := filepath.Join(folder, filepath.Base(path))
 		if errors.Is(err, contain.ErrOutside) || err == nil && !root.holds(real) {
-			return Root{}, "", fmt.Errorf("%s: a symbolic link in the path resolves to a path that the plugin must not change: %w", path, fs.ErrPermission)
+			return Root{}, "", linkError(path + ": a symbolic link in the path resolves to a path that the plugin must not change")
 		}
 		return root, real, err
 	}
 	return Root{}, "", fmt.Errorf("%s is not a path that the plugin may change: %w", path, fs.ErrPermission)
+}
+
+// linkError is an error about a path that is not changed because of a symbolic link. It matches fs.ErrPermission and contain.ErrOutside.
+type linkError string
+
+func (e linkError) Error() string { return string(e) }
+
+func (linkError) Is(target error) bool {
+	return target == fs.ErrPermission || target == contain.ErrOutside
 }
 
 // holds reports whether transactions may change path. They must not change the stage and its ancestors.
@@ -151,7 +160,7 @@ func (j Journal) checkStages() error {
 	for _, root := range j.existing() {
 		real, err := files.Inside(j.Files, root.Dir, root.Stage)
 		if errors.Is(err, contain.ErrOutside) || err == nil && real != root.Stage {
-			return fmt.Errorf("%s resolves through a symbolic link, so the plugin does not change it: %w", root.Stage, fs.ErrPermission)
+			return linkError(root.Stage + " resolves through a symbolic link, so the plugin does not change it")
 		}
 		if err != nil {
 			return err

@@ -4,11 +4,36 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 )
+
+// TestLinkedPlatformDirectoryIsNamedInHint checks that the hint for a platform directory that is a symbolic link out of what the plugin may
+// change is about the link: no grant helps.
+func TestLinkedPlatformDirectoryIsNamedInHint(t *testing.T) {
+	for name, target := range map[string]string{"out of the project": "../../theirs", "to another directory of the project": "../skills"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for _, dir := range []string{"theirs", "project/skills", "project/.claude"} {
+				if err := os.MkdirAll(filepath.Join(w.root, dir), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink(target, filepath.Join(w.project, ".claude", "skills")); err != nil {
+				t.Fatal(err)
+			}
+			_, err := w.open(files.Disk{}).Install([]workspace.Package{w.pack(t, "a", "1.0.0", "", one("")...)}, options("claude"))
+			got := fault.From(err)
+			if got == nil || got.Code != fault.PermissionDenied || !strings.Contains(got.Hint, "Replace the symbolic link") {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
 
 // TestPlatformsThatShareDirectory has a symbolic link that makes two platforms use the same directory of skills.
 func TestPlatformsThatShareDirectory(t *testing.T) {
