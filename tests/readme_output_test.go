@@ -5,6 +5,7 @@ package tests
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,12 +14,39 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/guide"
 )
 
-// TestReadmeShowsRealOutput runs the commands of the README's console blocks in order, in an empty project, with a program
-// that is unpacked as in a release: the plugins beside it. With -update it writes their output to the README.
+// TestReadmeShowsRealOutput runs the commands of the README in a project with a secret and the plugin weather, which looks for it.
 func TestReadmeShowsRealOutput(t *testing.T) {
 	t.Parallel()
 	page := newUnpacked(t)
-	text := readFile(t, "../README.md")
+	for _, file := range []string{"plugin.toml", "weather.wasm"} {
+		putFile(t, filepath.Join(page.root, "opt/weather", file), readFile(t, filepath.Join(builtPlugins(t, "testdata/readme/weather"), "weather", file)))
+	}
+	app := filepath.Join(page.root, "home/me/app")
+	putFile(t, filepath.Join(app, ".env"), "API_KEY=hunter2\n")
+	page.run(t, "bulkhead add /opt/weather --yes")
+	grants := readFile(t, filepath.Join(app, "bulkhead.toml"))
+	putFile(t, filepath.Join(app, "bulkhead.toml"), grants+"\n[defaults]\ndeny = [\"**/.env\"]\n")
+	page.run(t, "bulkhead trust --yes")
+	page.check(t, "../README.md", 3)
+	// What the page shows is due to the rule: without it the plugin reads the file.
+	putFile(t, filepath.Join(app, "bulkhead.toml"), grants)
+	page.run(t, "bulkhead trust --yes")
+	if out := page.run(t, "bulkhead call weather_today"); !strings.Contains(out, "API_KEY=hunter2") {
+		t.Errorf("without the rule the plugin answers %s", out)
+	}
+}
+
+// TestInstallPageShowsRealOutput runs the commands of docs/install.md in an empty project.
+func TestInstallPageShowsRealOutput(t *testing.T) {
+	t.Parallel()
+	newUnpacked(t).check(t, "../docs/install.md", 3)
+}
+
+// check runs the commands of a page's console blocks in order, at least so many, with a program that is unpacked as in a release: the plugins
+// beside it. With -update it writes their output to the page.
+func (a adminPage) check(t *testing.T, name string, least int) {
+	t.Helper()
+	text := readFile(t, name)
 	updated, commands := text, 0
 	for _, b := range guide.Blocks(text) {
 		if b.Language != "console" {
@@ -27,21 +55,24 @@ func TestReadmeShowsRealOutput(t *testing.T) {
 		var real strings.Builder
 		for _, part := range strings.Split("\n"+b.Text, "\n$ ")[1:] {
 			command, _, _ := strings.Cut(part, "\n")
-			real.WriteString("$ " + command + "\n" + page.run(t, command) + "\n")
+			real.WriteString("$ " + command + "\n" + logTime.ReplaceAllString(a.run(t, command), "2026-01-05T09:00:00.000Z") + "\n")
 			commands++
 		}
 		if diff := cmp.Diff(b.Text, real.String()); diff != "" && !*update {
-			t.Errorf("the README has (want -, got +)\n%s", diff)
+			t.Errorf("%s has (want -, got +)\n%s", name, diff)
 		}
 		updated = strings.Replace(updated, "```console\n"+b.Text+"```", "```console\n"+real.String()+"```", 1)
 	}
-	if commands < 2 {
+	if commands < least {
 		t.Errorf("found only %d commands", commands)
 	}
 	if *update && updated != text {
-		putFile(t, "../README.md", updated)
+		putFile(t, name, updated)
 	}
 }
+
+// logTime matches the time stamp of a log line.
+var logTime = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 
 // newUnpacked unpacks the program and its plugins in /opt/bulkhead, and creates the empty project /home/me/app.
 func newUnpacked(t *testing.T) adminPage {
