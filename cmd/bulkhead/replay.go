@@ -25,7 +25,8 @@ import (
 type replayCommand struct {
 	replay.Options
 	plugins, plugin, since string
-	asJSON                 bool
+	config                 string
+	noConfig, asJSON       bool
 }
 
 func newReplay() *cobra.Command {
@@ -36,8 +37,9 @@ func newReplay() *cobra.Command {
 		Long: `Make the calls of a plugin in an audit log again, rotated files included, with the plugin of
 that name that is installed: with a new version, for example. They run in a temporary
 directory, in which the project is a copy of --project, or empty: neither the log nor the
-project is changed. The plugin is granted what its manifest requests there, without origins
-and variables.
+project is changed. The plugin is granted there what the config grants it, so that what the
+config denies is no difference; without a config, what its manifest requests. Origins and
+variables are not granted.
 
 An outcome differs if the call succeeds instead of failing or the other way round, fails with
 another code, or if the plugin is denied other operations. With --sizes, a response of
@@ -61,7 +63,9 @@ again; 2 usage error, or an invalid plugin; 3 the host failed.`,
 	f.StringVar(&o.plugin, "plugin", "", "`name` of the plugin, in the log and among the installed ones")
 	f.StringVar(&o.plugins, "plugins", "", "`directory` of plugins (default: $BULKHEAD_PLUGINS, else plugins/ beside the executable)")
 	f.StringVar(&o.Project, "project", "", "`directory` that is copied to be the project (default: an empty project)")
-	f.StringVar(&o.Prefix, "prefix", "", "`prefix` of the plugin's tools in the config with which the log was written")
+	f.StringVar(&o.config, "config", "", "config `file` whose table for the plugin applies (default: as in bulkhead serve)")
+	f.BoolVar(&o.noConfig, "no-config", false, "use no config")
+	f.StringVar(&o.Prefix, "prefix", "", "`prefix` of the plugin's tools in the config with which the log was written\n(default: that of the config)")
 	f.StringArrayVar(&o.Query.Tools, "tool", nil, "`name` of a tool or prompt, or URI; * at the end stands for any rest; repeatable")
 	f.StringVar(&o.since, "since", "", "earliest `time`, as in bulkhead audit")
 	f.IntVar(&o.Query.Limit, "limit", 0, "at most the newest `n` records (default: all)")
@@ -151,7 +155,12 @@ func (o *replayCommand) load(ctx context.Context, dir string) error {
 	}
 	m, problems := manifest.Load(dir)
 	o.Plugin, o.Compiled = m, options.CacheDir
-	return problems.Err()
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	var err error
+	o.Policy, err = replay.FindPolicy(host.Options{ConfigFile: o.config, NoConfig: o.noConfig, PluginsDir: o.plugins, Project: o.Project}, m)
+	return err
 }
 
 func (o *replayCommand) print(w page, r replay.Report) {
@@ -161,6 +170,9 @@ func (o *replayCommand) print(w page, r replay.Report) {
 			fmt.Fprintf(w, "; was %d bytes, is %d bytes", d.Was.Size, d.Now.Size)
 		}
 		fmt.Fprintln(w)
+	}
+	if o.Policy != nil {
+		fmt.Fprintf(w, "the grants are those of %s\n", oneLine(o.Policy.File))
 	}
 	fmt.Fprintf(w, "%s %s: calls made again: %d, with other outcomes: %d\n", oneLine(o.Plugin.Name), oneLine(o.Plugin.Version), r.Replayed, r.Differing)
 	l := r.LeftOut

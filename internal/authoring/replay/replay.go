@@ -3,6 +3,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,10 +26,11 @@ type Options struct {
 	Log      string      // path of the audit log
 	Query    audit.Query // selects the calls
 	Plugin   *manifest.Manifest
-	Compiled string // the host's cache of compiled code
-	Project  string // directory that is copied to be the project, absolute; empty: an empty project
-	Prefix   string // prefix of the tool names in the log
-	Sizes    bool   // a response of a different size is a difference
+	Compiled string  // the host's cache of compiled code
+	Project  string  // directory that is copied to be the project, absolute; empty: an empty project
+	Policy   *Policy // what the plugin is granted; nil: what scratch.Grants returns
+	Prefix   string  // prefix of the tool names in the log; empty: that of Policy
+	Sizes    bool    // a response of a different size is a difference
 	// Progress is called after each call with the number of calls so far; nil: it is not called.
 	Progress func(calls int)
 	// Damaged is called for each line that is not a record.
@@ -101,11 +103,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 			return report, &host.UsageError{Err: fmt.Errorf("project: %w", err)}
 		}
 	}
-	grants := scratch.Grants(o.Plugin)
-	if o.Prefix != "" {
-		grants += "prefix = " + tomlfile.Text(o.Prefix) + "\n"
-	}
-	session, err := d.Open(scratch.Table(o.Plugin.Dir, grants))
+	session, err := d.Open(o.table())
 	if err != nil {
 		return report, err
 	}
@@ -113,6 +111,20 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	r := replay{o: o, dir: d, session: session, report: &report}
 	err = audit.Read(o.Log, o.Query, func(e audit.Entry) error { return r.entry(ctx, e) }, o.Damaged)
 	return report, err
+}
+
+// table returns the [[plugins]] table of the config with which the calls are made.
+func (o Options) table() string {
+	if o.Policy != nil {
+		policy := *o.Policy
+		policy.prefix = cmp.Or(o.Prefix, policy.prefix)
+		return policy.table(o.Plugin)
+	}
+	grants := scratch.Grants(o.Plugin)
+	if o.Prefix != "" {
+		grants += "prefix = " + tomlfile.Text(o.Prefix) + "\n"
+	}
+	return scratch.Table(o.Plugin.Dir, grants)
 }
 
 type replay struct {
