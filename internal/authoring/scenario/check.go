@@ -181,11 +181,15 @@ func (r *run) compareText(t *tomlfile.Table, key, what, got, want string) {
 
 // body shows a response in a message.
 func body(got response) string {
+	panicked := ""
+	if got.panicked != "" {
+		panicked = ": " + got.panicked
+	}
 	if got.Error != nil {
-		return fmt.Sprintf("error %d: %s", got.Error.Code, got.Error.Message)
+		return fmt.Sprintf("error %d: %s", got.Error.Code, got.Error.Message) + panicked
 	}
 	if got.onlyText && got.text != "" {
-		return visible.Truncate(got.text, maxLine)
+		return visible.Truncate(got.text, maxLine) + panicked
 	}
 	return jsonvalue.Show(json.RawMessage(got.Result))
 }

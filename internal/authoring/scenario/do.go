@@ -25,6 +25,7 @@ type response struct {
 	asked         map[string]any // the parameters of the questions
 	unanswered    []string       // the IDs of questions for which the step has no answer
 	log           string
+	panicked      string // text of the panic that ended the call
 }
 
 // received is a notification.
@@ -55,7 +56,7 @@ func (r *run) do(ctx context.Context, s *step) (response, error) {
 	if err != nil && len(got.unanswered) == 0 {
 		return got, err
 	}
-	got.log = r.session.Logged()
+	got.log, got.panicked = r.session.Logged(), panicOf(got.Answer)
 	if records, err := r.session.Records(); err != nil {
 		return got, err
 	} else if got.recorded = scratch.Summarize(records); got.Result == nil {
@@ -69,6 +70,26 @@ func (r *run) do(ctx context.Context, s *step) (response, error) {
 	}
 	got.text, got.onlyText = textOf(s, got.result)
 	return got, nil
+}
+
+// panicOf returns the text of the panic that ended a call; empty if none did.
+func panicOf(a host.Answer) string {
+	type failure struct {
+		Failure struct{ Panic string } `json:"bulkhead/error"`
+	}
+	var of failure
+	meta := struct {
+		Meta *failure `json:"_meta"`
+	}{&of}
+	switch {
+	case a.Failure == "":
+		return ""
+	case a.Error != nil:
+		_ = json.Unmarshal(a.Error.Data, &of) // the host sends valid JSON
+	default:
+		_ = json.Unmarshal(a.Result, &meta)
+	}
+	return of.Failure.Panic
 }
 
 // answer returns the client's answer to a question.

@@ -146,6 +146,7 @@ func (s *Scenario) open(p Plugin) (r *run, err error) {
 			err = errors.Join(err, d.Close())
 		}
 	}()
+	d.Panics = true
 	r = &run{scenario: s, dir: d, places: newPlaces(d, p.Manifest.Name)}
 	if err := s.writeFiles(r.places); err != nil {
 		return nil, err

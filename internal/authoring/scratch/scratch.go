@@ -15,6 +15,8 @@ import (
 
 // Dir is a temporary directory with a project, a home directory and state directories.
 type Dir struct {
+	Panics bool // responses of hosts that Open opens have the text of the module's panic in _meta
+
 	root  *tempdir.Dir
 	cache string
 }

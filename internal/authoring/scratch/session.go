@@ -46,6 +46,7 @@ func (d *Dir) Open(table string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	options.Panics = d.Panics
 	if s.Host, err = host.Open(options); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ type Options struct {
 	AllTools     bool              // a plugin that is served alone also offers the tools that it hides in that case
 	Env          map[string]string // values of variables, which are granted to the plugins that request them
 	Development  *Development      // serves only this plugin, while it is built again and again; nil: none
+	Panics       bool              // failures tell clients the text of the module's panic, in _meta; a Development tells it in the text, too
 	Private      []string          // further files that no plugin may access, such as one that contains a secret; absolute
 
 	Version string       // version of the host that clients see; if empty, "0.0.0"

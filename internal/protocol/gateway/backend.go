@@ -87,6 +87,7 @@ type Failure struct {
 	Plugin  string
 	Tool    string
 	Message string // returned by Error
+	Panic   string // text of the module's panic, for its author; empty for other clients
 	Text    string // for users; if empty, "bulkhead: " + Message
 }
 
@@ -113,5 +114,9 @@ func (f *Failure) rpc() *abi.Error {
 
 // meta encodes the machine-readable form of the failure.
 func (f *Failure) meta() []byte {
-	return fmt.Appendf(nil, `{"bulkhead/error":{"code":%s,"plugin":%s}}`, rawjson.Quote(f.Code), rawjson.Quote(f.Plugin))
+	panicked := ""
+	if f.Panic != "" {
+		panicked = `,"panic":` + string(rawjson.Quote(f.Panic))
+	}
+	return fmt.Appendf(nil, `{"bulkhead/error":{"code":%s,"plugin":%s%s}}`, rawjson.Quote(f.Code), rawjson.Quote(f.Plugin), panicked)
 }

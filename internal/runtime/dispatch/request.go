@@ -135,10 +135,23 @@ func (q *queued) failed(err error) error {
 		return err
 	}
 	if failure.Code != engine.CodeCanceled {
-		q.plugin.Log.Error("a call failed", "method", q.Method, "name", q.Name, "code", failure.Code, "reason", failure.Message)
+		args := []any{"method", q.Method, "name", q.Name, "code", failure.Code, "reason", failure.Message}
+		if failure.Panic != "" {
+			args = append(args, "panic", failure.Panic)
+		}
+		q.plugin.Log.Error("a call failed", args...)
 		q.plugin.Log.Debug("a call failed", "method", q.Method, "name", q.Name, "detail", failure.Detail)
 	}
-	return q.Failure(string(failure.Code), failure.Message)
+	// Output of a module may quote what it has read, so only its author gets it: see discovery.Options.
+	o, message, panicked := q.plugin.generation.catalog.Options, failure.Message, failure.Panic
+	if panicked != "" && o.Development != nil {
+		message += ": " + panicked
+	}
+	f := q.Failure(string(failure.Code), message)
+	if o.Panics || o.Development != nil {
+		f.Panic = panicked
+	}
+	return f
 }
 
 // Failure implements gateway.Queued. message continues a sentence that begins with the name of what was requested.

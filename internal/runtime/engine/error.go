@@ -59,7 +59,10 @@ type Error struct {
 	Message string
 	// Detail is for the log: a stack trace, or the module's output.
 	Detail string
-	Err    error // cause; may be nil
+	// Panic is the text of the panic that ended a module, in one line; empty if the module printed nothing. It is output of the module,
+	// so it is for the log, and for the module's author.
+	Panic string
+	Err   error // cause; may be nil
 }
 
 func (e *Error) Error() string {
@@ -84,7 +87,9 @@ func (m *Module) callError(ctx context.Context, err error, c *execution, i *inst
 		return m.errorf(CodeMemory, err, "crashed: it needed more memory than %s", i.memory.bound())
 	}
 	if exit := (*sys.ExitError)(nil); errors.As(err, &exit) {
-		return m.errorf(CodeExit, err, "exited with code %d", exit.ExitCode())
+		failure := m.errorf(CodeExit, err, "exited with code %d", exit.ExitCode())
+		failure.Panic = i.panicked.text()
+		return failure
 	}
 	if i.stack != nil && int64(i.stack.Get()) < 0 {
 		return m.errorf(CodeStack, err, "crashed: stack overflow")
@@ -92,7 +97,7 @@ func (m *Module) callError(ctx context.Context, err error, c *execution, i *inst
 	// The first line of wazero's error is the reason. The stack trace below it contains names from the module.
 	reason, stack, _ := strings.Cut(err.Error(), "\n")
 	failure := m.errorf(CodeTrap, err, "crashed: %s", strings.TrimSuffix(visible.Bounded(reason, 200), " (recovered by wazero)"))
-	failure.Detail = visible.Bounded(stack, 4<<10)
+	failure.Detail, failure.Panic = visible.Bounded(stack, 4<<10), i.panicked.text()
 	return failure
 }
 

@@ -214,5 +214,9 @@ func (c *execution) log(level int32, line []byte) {
 	if at < hclog.Trace || at > hclog.Error {
 		at = hclog.Info
 	}
-	c.module.spec.Log.Log(at, visible.Bounded(string(line[:min(len(line), maxLogLine+1)]), maxLogLine))
+	text := visible.Bounded(string(line[:min(len(line), maxLogLine+1)]), maxLogLine)
+	if at == hclog.Error { // the SDKs for AssemblyScript and JavaScript log why they end a call
+		c.instance.panicked.add(text)
+	}
+	c.module.spec.Log.Log(at, text)
 }

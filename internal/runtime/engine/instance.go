@@ -31,6 +31,7 @@ type instance struct {
 	current   *execution    // nil between calls
 	stdout    *lineLog
 	stderr    *lineLog
+	panicked  panicText               // of the current call
 	sources   sources                 // sources of a derive instance
 	functions map[string]api.Function // exports of a module of the kind Extism by name
 	kernel    kernelMemory            // of a module of the kind Extism
@@ -197,7 +198,7 @@ func (i *instance) sleep(ns int64) {
 
 // invoke runs an exported function as the execution c.
 func (i *instance) invoke(c *execution, f api.Function, parameters ...uint64) error {
-	i.current, i.stderr.kept, i.stderr.logged, i.stdout.logged = c, nil, 0, 0
+	i.current, i.stderr.kept, i.stderr.logged, i.stdout.logged, i.panicked = c, nil, 0, 0, panicText{}
 	defer func() { i.current = nil }()
 	c.resetCounters()
 	stack := [2]uint64{}

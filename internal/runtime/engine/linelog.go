@@ -53,6 +53,9 @@ func (l *lineLog) flush() {
 	}
 	text := visible.Bounded(string(l.line), maxLogLine)
 	l.line = l.line[:0]
+	if l == l.instance.stderr {
+		l.instance.panicked.add(text)
+	}
 	if l.kept = append(l.kept, text); len(l.kept) > 2*keptLines {
 		l.kept = slices.Delete(l.kept, keptLines, keptLines+1)
 	}

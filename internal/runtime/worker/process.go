@@ -201,7 +201,7 @@ func failure(plugin string, payload []byte) error {
 	if err := json.Unmarshal(payload, &f); err != nil || !engine.Code(f.Code).OfModule() || f.Message == "" {
 		return wire.Violation("malformed failure")
 	}
-	return &engine.Error{Code: engine.Code(f.Code), Plugin: plugin, Message: printable(f.Message), Detail: printable(f.Detail)}
+	return &engine.Error{Code: engine.Code(f.Code), Plugin: plugin, Message: printable(f.Message), Detail: printable(f.Detail), Panic: printable(f.Panic)}
 }
 
 // wait waits for the process to exit, and reaps it.

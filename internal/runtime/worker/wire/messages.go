@@ -76,6 +76,7 @@ type Failure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Detail  string `json:"detail,omitempty"`
+	Panic   string `json:"panic,omitempty"`
 }
 
 // Operation is an operation that the host process performs for a call. The call waits for the Reply, so a call has at most one
