@@ -265,15 +265,15 @@ func isSame(one, other string) bool {
 	return aerr == nil && berr == nil && bytes.Equal(a, b)
 }
 
-// again reports whether the files that changed during a build require another one.
-func (b *Builder) again(changed []string) bool {
+// again returns when the files that changed during a build require another one.
+func (b *Builder) again(changed []string, calm bool) watch.Next {
 	b.building.Lock()
 	defer b.building.Unlock()
-	again, found := b.outputs.add(changed, digestFile)
+	next, found := b.outputs.add(changed, calm, digestFile)
 	for _, path := range found {
 		b.log.Warn("the build writes this file among the sources: its changes during builds cause no further build", "file", path)
 	}
-	return again
+	return next
 }
 
 // ignore reads from the manifest which file the build writes, and excludes it from the sources.

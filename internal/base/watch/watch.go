@@ -34,14 +34,28 @@ type Config struct {
 	// Changed is called once at the start, when all paths are watched, since the caller may know an earlier state of them; and then
 	// after each change. It runs in the goroutine of Run.
 	Changed func()
-	// Again reports whether Changed must be called again, because these paths changed while it ran. Again is called after each
-	// call of Changed, even if paths is empty. If it is nil, Changed is called again if any path changed.
-	Again func(paths []string) bool
+	// Again decides when Changed is called next, given the paths that changed while it ran. calm reports whether no path had changed for
+	// Calm before that call. Again is called after each call of Changed, even if paths is empty. If it is nil, Changed is called again if
+	// any path changed.
+	Again func(paths []string, calm bool) Next
 	Log   hclog.Logger
 
 	open func() (*source, error)                // nil: openSource
 	stat func(path string) (fs.FileInfo, error) // nil: os.Stat
 }
+
+// Next is when Changed is called next.
+type Next int
+
+// The values of Next.
+const (
+	AfterChange Next = iota // after the next change
+	AfterCalm               // after the next change, or when no path has changed for Calm
+	AtOnce
+)
+
+// Calm is the time after which a call that awaits calm is made.
+const Calm = 10 * time.Second
 
 const (
 	// quiet is the time without a change after which Changed is called: programs write a file in several steps.
@@ -67,6 +81,7 @@ type watcher struct {
 	Config
 	subscriptions
 	known    state // state of the paths at the last look
+	calm     state // state of the paths that did not change for Calm; nil if they did
 	calls    int   // number of calls of Changed that the rate limit (burst, period) allows now
 	refilled time.Time
 }
@@ -83,13 +98,30 @@ func Run(ctx context.Context, c Config) {
 	w.subscriptions.open(c)
 	defer w.subscriptions.close()
 	w.known = w.look(w.paths())
-	for changed := true; changed || w.awaitChange(ctx); {
+	for next := AtOnce; w.await(ctx, next); {
 		w.settle(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		changed = w.report(ctx)
+		next = w.report(ctx)
 	}
+}
+
+// await returns when Changed has to be called next. It returns false when ctx has ended.
+func (w *watcher) await(ctx context.Context, next Next) bool {
+	w.calm = nil
+	switch next {
+	case AfterChange:
+		return w.awaitChange(ctx)
+	case AfterCalm:
+		before := w.known
+		timed, cancel := context.WithTimeout(ctx, Calm)
+		defer cancel()
+		if !w.awaitChange(timed) {
+			w.calm = before
+		}
+	}
+	return ctx.Err() == nil
 }
 
 // awaitChange returns when a path has changed. It returns false when ctx has ended.
@@ -123,20 +155,23 @@ func (w *watcher) settle(ctx context.Context) {
 	}
 }
 
-// report calls Changed, and then examines the paths that Paths and Existing now return. It returns true if one of them may have
+// report calls Changed, and then examines the paths that Paths and Existing now return. It returns AtOnce if one of them may have
 // changed after Changed read it, which is also so for a path that was not watched before.
-func (w *watcher) report(ctx context.Context) bool {
+func (w *watcher) report(ctx context.Context) Next {
 	if w.admit(ctx); ctx.Err() != nil {
-		return false
+		return AfterChange
 	}
 	before := w.known
 	w.Changed()
 	w.known = w.look(w.paths())
 	changed := w.known.changedSince(before)
 	if w.Again != nil {
-		return w.Again(changed)
+		return w.Again(changed, w.calm != nil && before.equal(w.calm))
 	}
-	return len(changed) > 0
+	if len(changed) > 0 {
+		return AtOnce
+	}
+	return AfterChange
 }
 
 // admit waits until Changed may be called.

@@ -438,7 +438,7 @@ func TestTreeIsFollowed(t *testing.T) {
 		defer close(done)
 		Run(ctx, Config{
 			Paths: func() []string { return []string{filepath.Join(dir, "first")} }, Tree: tree(dir), Log: hclog.NewNullLogger(),
-			Changed: func() { changed <- struct{}{} }, Again: func(paths []string) bool { again <- paths; return false },
+			Changed: func() { changed <- struct{}{} }, Again: func(paths []string, _ bool) Next { again <- paths; return AfterChange },
 		})
 	}()
 	must := func(err error) {
@@ -495,13 +495,16 @@ func TestAgainDecidesAboutChangesDuringCall(t *testing.T) {
 						}
 					}
 				},
-				Again: func(paths []string) bool {
+				Again: func(paths []string, _ bool) Next {
 					var names []string
 					for _, path := range paths {
 						names = append(names, filepath.Base(path))
 					}
 					asked = append(asked, names)
-					return calls == 2
+					if calls == 2 {
+						return AtOnce
+					}
+					return AfterChange
 				},
 			})
 		}()
@@ -513,6 +516,50 @@ func TestAgainDecidesAboutChangesDuringCall(t *testing.T) {
 		synctest.Wait()
 		if got := fmt.Sprint(asked); got != "[[] [made] [config made]]" {
 			t.Errorf("after %d calls Again was asked about %s", calls, got)
+		}
+	})
+}
+
+// A call that awaits calm is made once nothing has changed for a while, or after a change, which is no calm.
+func TestCallAwaitsCalm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "config")
+		var calm []bool
+		next := AfterChange
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		defer func() { cancel(); <-done }()
+		go func() {
+			defer close(done)
+			Run(ctx, Config{
+				Paths: func() []string { return w.paths }, Log: hclog.NewNullLogger(), Changed: func() {},
+				Again: func(_ []string, is bool) Next { calm = append(calm, is); return next },
+				open: func() (*source, error) {
+					return &source{events: w.events, add: func(string) error { return nil }, remove: func(string) error { return nil }, close: func() {}}, nil
+				},
+			})
+		}()
+		change := func(content string) {
+			w.write("config", content)
+			w.event()
+			time.Sleep(Calm / 2)
+			synctest.Wait()
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		next = AfterCalm
+		change("1")
+		next = AfterChange
+		change("two")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		next = AfterCalm
+		change("3")
+		next = AfterChange
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := fmt.Sprint(calm); got != "[false false false false true]" {
+			t.Errorf("the calls were calm: %s", got)
 		}
 	})
 }
