@@ -92,7 +92,9 @@ func (s *source) commandProblem(key, program string, err error) tomlfile.Problem
 	tooLong := tooLongError{}
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		remedy = "install the program, or name the one that builds the module"
+		remedy = missingRemedy(s.m.Build.Command)
+	case key == "command" && lacksPackages(s.m.Build.Command, err.Error()):
+		remedy = npmInstall
 	case errors.As(err, &tooLong):
 		remedy = "run it in " + s.dir + " to see what it waits for; it has no input"
 	}

@@ -3,6 +3,7 @@ package build
 import (
 	"cmp"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/modinfo"
@@ -64,6 +65,37 @@ func chainOf(command []string) (language modinfo.Language, remedy string) {
 func chainRemedy(command []string) string {
 	_, remedy := chainOf(command)
 	return remedy
+}
+
+// npmInstall is the remedy for a compiler of an npm package that is not installed.
+const npmInstall = "run `npm install` in the plugin's directory: its package.json names the compiler, and npm scripts and npx find it in node_modules/.bin"
+
+// packaged are the compilers that npm packages contain.
+var packaged = []string{"bulkhead-js", "asc"}
+
+// missingRemedy returns what the author can do if the program of a build command does not exist.
+func missingRemedy(command []string) string {
+	if len(command) > 0 && slices.Contains(packaged, filepath.Base(command[0])) {
+		return npmInstall + "; write command = [\"npx\", …] or [\"npm\", \"run\", …] in [build]"
+	}
+	return "install the program, or name the one that builds the module"
+}
+
+// lacksPackages reports whether a command of npm failed because the packages that it needs are not installed. output is what shells, npx
+// and Node.js print.
+func lacksPackages(command []string, output string) bool {
+	program := strings.TrimSuffix(filepath.Base(command[0]), filepath.Ext(command[0]))
+	if !slices.Contains([]string{"npm", "npx", "pnpm", "yarn", "node"}, program) {
+		return false
+	}
+	for _, name := range packaged {
+		for _, symptom := range []string{name + ": not found", name + ": command not found", "'" + name + "' is not recognized", "could not determine executable to run", "ERR_MODULE_NOT_FOUND"} {
+			if strings.Contains(output, symptom) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // guides is the remedy for a module whose tool chain is unknown.

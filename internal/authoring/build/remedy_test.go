@@ -1,10 +1,14 @@
 package build
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 )
 
 func TestRemedySpeaksToLanguageOfAuthor(t *testing.T) {
@@ -50,5 +54,43 @@ func TestCheckExplainsComponent(t *testing.T) {
 	ps := Check(t.Context(), dir, Options{})
 	if len(ps) != 1 || !strings.Contains(ps[0].What, "it is a component, not a core module") || !strings.Contains(ps[0].Remedy, "build a core module") {
 		t.Errorf("got %v", ps)
+	}
+}
+
+// A compiler of an npm package is missing until the packages are installed.
+func TestMissingCompilerOfPackageIsInstalledByNpm(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are scripts of a shell")
+	}
+	bin := t.TempDir()
+	for name, script := range map[string]string{
+		"npm": "echo '> build'; echo \"sh: 1: $1: not found\" >&2; exit 127",
+		"npx": "echo 'npm error could not determine executable to run' >&2; exit 1",
+	} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	const install = "run `npm install`"
+	for command, want := range map[string]string{
+		`"npm", "run", "--silent", "build"`:      "",
+		`"npm", "asc"`:                           install,
+		`"npm", "bulkhead-js"`:                   install,
+		`"npx", "asc", "assembly/index.ts"`:      install,
+		`"bulkhead-js", "build", "src/index.js"`: install,
+		`"asc-of-nobody"`:                        "install the program",
+		`"sh", "-c", "asc-of-nobody"`:            "",
+	} {
+		dir := t.TempDir()
+		manifest := "manifest = 1\n[plugin]\nname = \"c\"\nversion = \"0.1.0\"\ndescription = \"d\"\n[module]\nfile = \"c.wasm\"\n[build]\ncommand = [" + command + "]\n[[tools]]\nname = \"t\"\ndescription = \"d\"\naccess = \"read\"\n"
+		if err := os.WriteFile(filepath.Join(dir, "plugin.toml"), []byte(manifest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Build(t.Context(), dir, Options{Out: t.TempDir()})
+		var ps tomlfile.Problems
+		if !errors.As(err, &ps) || len(ps) != 1 || !strings.HasPrefix(ps[0].Remedy, want) || want == "" && ps[0].Remedy != "" {
+			t.Errorf("[%s]: %v, want the remedy %q", command, err, want)
+		}
 	}
 }
