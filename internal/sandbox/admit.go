@@ -46,15 +46,27 @@ func (b *Box) ungranted(op string) string {
 	switch op {
 	case abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch:
+		if len(b.config.Repos) == 0 && b.config.Asks.Git {
+			return "this plugin is granted no repository, although its manifest asks for one: the config must grant it with git in the plugin's " +
+				"table, and --project must name the project if its repository is meant"
+		}
 		if len(b.config.Repos) == 0 {
 			return "this plugin is granted no repository; its manifest must ask for one under [capabilities] git, " +
 				"and --project must name the project if its repository is meant"
 		}
 	case abi.OpGitListRemote, abi.OpGitFetch:
+		if len(b.config.Remotes) == 0 && b.config.Asks.Remotes {
+			return "this plugin is granted no remote, although its manifest asks for one: the config must grant it with remotes = [URL] in git of " +
+				"the plugin's table"
+		}
 		if len(b.config.Remotes) == 0 {
 			return "this plugin is granted no remote; its manifest must ask for remotes = [URL] under [capabilities] git"
 		}
 	case abi.OpHTTPFetch:
+		if b.config.Fetch == nil && b.config.Asks.HTTP {
+			return "this plugin is granted no web server, although its manifest asks for one: the config must grant the origin with http in the " +
+				"plugin's table"
+		}
 		if b.config.Fetch == nil {
 			return "this plugin is granted no web server; its manifest must ask for an origin under [capabilities] http, " +
 				"and a config must grant that origin"

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -62,6 +63,8 @@ type Config struct {
 	Claimed func(context.Context, abi.Claims) (abi.Claims, error)
 	// Changing is called before a call changes a file or repository; nil means that no call is needed.
 	Changing func(context.Context)
+	// Asks are the kinds of grants that the manifest requests. They decide only what the plugin and the log are told about a refusal.
+	Asks Asks
 	// Fetch performs http/fetch; nil means that there is no network.
 	Fetch func(context.Context, abi.HTTPRequest) (abi.HTTPResponse, error)
 	// Derive returns the derived data of a file for fs/scan: an error that wraps ErrDerive if the derive function failed
@@ -82,12 +85,13 @@ type Hidden struct {
 
 // Box enforces the grants of one plugin. It is safe for concurrent use.
 type Box struct {
-	config Config
-	mounts *vfs.Mounts
-	hidden *hidden
-	git    *git.Ops
-	locks  *beneath.Dir // nil means that names cannot be locked
-	env    map[string]string
+	config  Config
+	granted string // the granted directories, for the log
+	mounts  *vfs.Mounts
+	hidden  *hidden
+	git     *git.Ops
+	locks   *beneath.Dir // nil means that names cannot be locked
+	env     map[string]string
 
 	flock       func(fd, how int) error // replaced in tests
 	warnNoLocks sync.Once
@@ -98,7 +102,7 @@ func New(c Config) (*Box, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
-	b := &Box{config: c, flock: flock}
+	b := &Box{config: c, granted: directories(c.Mounts), flock: flock}
 	var err error
 	if b.mounts, err = vfs.NewMounts(c.Mounts); err != nil {
 		return nil, err
@@ -118,6 +122,28 @@ func New(c Config) (*Box, error) {
 	b.git = git.New(git.Config{Grants: c.Repos, User: c.GitUser, Remotes: c.Remotes, Transport: c.Transport, Log: c.Log})
 	b.env = b.environment()
 	return b, nil
+}
+
+// Asks are kinds of grants.
+type Asks struct{ HTTP, Git, Remotes bool }
+
+// maxListed bounds the directories that a log line lists.
+const maxListed = 8
+
+// directories describes granted directories.
+func directories(mounts []vfs.Mount) string {
+	var all []string
+	for _, m := range mounts[:min(len(mounts), maxListed)] {
+		access := " (r)"
+		if m.Write {
+			access = " (rw)"
+		}
+		all = append(all, visible.Text(bounded(m.Path))+access)
+	}
+	if more := len(mounts) - maxListed; more > 0 {
+		all = append(all, fmt.Sprintf("and %d more", more))
+	}
+	return cmp.Or(strings.Join(all, ", "), "no directory")
 }
 
 // environment returns the granted environment and the variables that the Box sets. The latter take precedence.
@@ -188,7 +214,7 @@ func (b *Box) tree(caller Caller, dir string) *vfs.FS {
 				record(Operation{Op: "file/" + op, Target: bounded(path), Code: abi.HostDenied})
 			}
 			if denials.allow() {
-				b.config.Log.Warn("denied", "op", op, "path", visible.Text(bounded(path)))
+				b.config.Log.Warn("denied", "op", op, "path", visible.Text(bounded(path)), "granted", b.granted)
 			}
 		},
 	})

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -251,6 +252,9 @@ func TestRefusalLogIsRateLimited(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), w.path("$W/work/new")) {
 		t.Errorf("the log does not contain the refused path: %s", log.String())
+	}
+	if want := fmt.Sprintf("granted=%q", w.path("$W/work")+" (r)"); !strings.Contains(log.String(), want) {
+		t.Errorf("the log does not say what is granted (%s): %s", want, log.String())
 	}
 }
 

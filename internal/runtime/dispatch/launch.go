@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
@@ -150,7 +151,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 		Plugin: p.Name, Kind: p.Manifest.Module.Kind, Limits: p.workerLimits(), Reused: p.Grant.Reused,
 		Code:  wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
 		Locks: l.Inherit(set.Locks), Own: platform.TreePaths(set.Own), Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
-		LogLevel: int8(p.Log.GetLevel()), HTTP: len(p.Grant.HTTP) > 0,
+		LogLevel: int8(p.Log.GetLevel()), HTTP: len(p.Grant.HTTP) > 0, Asks: asks(p.Manifest.Capabilities),
 		Env: platform.TreeValues(p.Grant.Env), Cwd: platform.TreePath(p.generation.catalog.Places.Cwd), Project: platform.TreePath(p.generation.catalog.Places.Project), Zone: p.dispatcher.zone(),
 	}
 	for _, m := range set.Mounts {
@@ -201,4 +202,9 @@ func makeState(places config.Places, grant config.Grant) error {
 		return ownedpath.Make(places.State)
 	}
 	return nil
+}
+
+// asks returns the kinds of grants that a manifest requests.
+func asks(c manifest.Capabilities) wire.Asks {
+	return wire.Asks{HTTP: len(c.HTTP) > 0, Git: len(c.Git) > 0, Remotes: slices.ContainsFunc(c.Git, func(g manifest.Git) bool { return len(g.Remotes) > 0 })}
 }

@@ -121,7 +121,7 @@ func TestCredentialIsAddedAndNotDisclosed(t *testing.T) {
 			t.Errorf("the record contains a secret: %+v", record)
 		}
 	}
-	if text := w.log.String(); strings.Contains(text, hidden) || strings.Contains(text, "my-own") || !strings.Contains(text, "http: denied") {
+	if text := w.log.String(); strings.Contains(text, hidden) || strings.Contains(text, "my-own") || !strings.Contains(text, "http: denied") || !strings.Contains(text, "granted=") {
 		t.Errorf("the log contains a secret, or reports no refusal: %s", text)
 	}
 }

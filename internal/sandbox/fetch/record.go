@@ -1,8 +1,11 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -34,6 +37,22 @@ func (h hop) target() string {
 	return strings.ToValidUTF8(target, "�")
 }
 
+// maxListed bounds the origins that a log line lists.
+const maxListed = 8
+
+// granted describes the granted origins for the log.
+func (f *Fetcher) granted() string {
+	var all []string
+	for o := range f.grants {
+		all = append(all, o.String())
+	}
+	slices.Sort(all)
+	if more := len(all) - maxListed; more > 0 {
+		all = append(all[:maxListed], fmt.Sprintf("and %d more", more))
+	}
+	return cmp.Or(strings.Join(all, ", "), "no origin")
+}
+
 func (f *Fetcher) record(ctx context.Context, r Record, err error) {
 	var host *abi.HostError
 	switch {
@@ -45,7 +64,7 @@ func (f *Fetcher) record(ctx context.Context, r Record, err error) {
 		r.Code = Canceled
 	}
 	if r.Code == abi.HostDenied {
-		f.log.Warn("http: denied", "method", r.Method, "target", r.Target, "error", host.Message)
+		f.log.Warn("http: denied", "method", r.Method, "target", r.Target, "error", host.Message, "granted", f.granted())
 	}
 	f.audit(ctx, r)
 }

@@ -77,7 +77,7 @@ func boxConfig(setup wire.Setup, derive func(context.Context, sandbox.Derivation
 		Locks: file(setup.Locks, "locks"), Env: setup.Env, Limits: manifest.Limits{Files: setup.Limits.Files, Memory: setup.Limits.Memory},
 		Relative: engine.Kind(setup.Kind) == engine.Command,
 		Cwd:      setup.Cwd, Project: setup.Project, Zone: setup.Zone, Messages: setup.Messages, Log: log,
-		Claimed: claimed, Changing: changes, GitUser: gitUser, Spend: engine.Spend, Derive: derive,
+		Claimed: claimed, Changing: changes, GitUser: gitUser, Spend: engine.Spend, Derive: derive, Asks: sandbox.Asks(setup.Asks),
 	}
 	if setup.HTTP {
 		c.Fetch = fetch

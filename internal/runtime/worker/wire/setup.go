@@ -32,10 +32,14 @@ type Setup struct {
 	Cwd, Project string
 	Zone         []byte `json:"zone,omitempty"` // the local time zone as TZif data
 	HTTP         bool   `json:"http,omitempty"` // whether an origin is granted
+	Asks         Asks   `json:"asks"`
 	// Schemas are the output schemas that calls refer to.
 	Schemas  []json.RawMessage `json:"schemas,omitempty"`
 	LogLevel int8              `json:"logLevel"`
 }
+
+// Asks are the kinds of grants that the manifest requests: see sandbox.Asks.
+type Asks struct{ HTTP, Git, Remotes bool }
 
 // Limits bound the calls of a worker. See engine.Spec.
 type Limits struct {
