@@ -83,6 +83,7 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	server := httpserver.New(httpserver.Config{
 		Gateway: h.gateway, Token: token, Hosts: settings.Hosts, Origins: settings.Origins,
 		SessionIdle: settings.SessionIdle, MaxConnections: settings.MaxConnections, Log: h.options.Log.Named("http"),
+		Refused: h.dispatcher.ReportHTTPRefusal,
 	})
 	h.options.Log.Info("serving MCP over HTTP", "url", url, "token", at.token)
 	if o.Listening != nil {

@@ -235,6 +235,12 @@ func formatEntry(style term.Style, e audit.Entry) string {
 	if e.Principal != "" && e.Principal != "local" {
 		text += "  (" + oneLine(e.Principal) + ")"
 	}
+	if e.Address != "" {
+		text += "  " + oneLine(e.Address)
+	}
+	if e.Further > 0 {
+		text += fmt.Sprintf("  and %d earlier ones", e.Further)
+	}
 	return text
 }
 

@@ -61,11 +61,11 @@ func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) {
 	loopback := isLoopbackConnection(r)
 	switch {
 	case !s.allowsHost(r.Host, loopback):
-		s.log.Debug("a request was refused: its Host header is not allowed", "host", shown(r.Host))
+		s.report(r, RefusedHost, "its Host header is not allowed", "host", shown(r.Host))
 		refuse(w, http.StatusForbidden, "the Host header is not allowed: add the host to hosts in [http]")
 		return
 	case !s.allowsOrigin(r.Header["Origin"], loopback):
-		s.log.Debug("a request was refused: its Origin header is not allowed", "origin", shown(r.Header.Get("Origin")))
+		s.report(r, RefusedOrigin, "its Origin header is not allowed", "origin", shown(r.Header.Get("Origin")))
 		refuse(w, http.StatusForbidden, "the Origin header is not allowed: add the origin to origins in [http]")
 		return
 	}
@@ -73,7 +73,7 @@ func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) {
 	if s.token != nil {
 		ok, stated := s.token.authorized(r.Header)
 		if !ok {
-			s.unauthorized(w, stated)
+			s.unauthorized(w, r, stated)
 			return
 		}
 		owner = gateway.TokenHolder
@@ -91,12 +91,12 @@ func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) unauthorized(w http.ResponseWriter, stated bool) {
+func (s *Server) unauthorized(w http.ResponseWriter, r *http.Request, stated bool) {
 	challenge, why := `Bearer realm="bulkhead"`, "a bearer token is required in the Authorization header"
 	if stated {
 		challenge, why = challenge+`, error="invalid_token"`, "the bearer token in the Authorization header is wrong"
 	}
-	s.log.Debug("a request was refused: " + why)
+	s.report(r, RefusedToken, why)
 	w.Header().Set("WWW-Authenticate", challenge)
 	refuse(w, http.StatusUnauthorized, why)
 }

@@ -242,6 +242,7 @@ func (s *Server) findSession(w http.ResponseWriter, r *http.Request, owner call.
 	}
 	found := s.sessions.find(values[0], owner)
 	if found == nil {
+		s.report(r, RefusedSession, "there is no such session of its principal", "principal", owner) // the id may be that of another principal
 		writeJSON(w, http.StatusNotFound, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "there is no session with this Mcp-Session-Id: send initialize without one"}})
 	}
 	return found

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
@@ -363,6 +365,42 @@ func FuzzHeaders(f *testing.F) {
 		}
 		if got, _ := m.Name(); gateway.HasName(method) && got != name && !strings.HasPrefix(name, "=?base64?") {
 			t.Errorf("accepted: name %q for %q", name, got)
+		}
+	})
+}
+
+// Requests without access are logged and reported with the address of the peer, and without secrets.
+func TestRefusedRequestsAreReported(t *testing.T) {
+	const token = "0123456789abcdefghij"
+	body, headers := modernCall("echo", `{}`)
+	var log bytes.Buffer
+	var reported []Refusal
+	config := Config{Token: token, Log: hclog.New(&hclog.LoggerOptions{Output: &log}), Refused: func(r Refusal) { reported = append(reported, r) }}
+	run(t, config, func(t *testing.T, f *fixture) {
+		f.post(body, append(headers, "Host", "evil.example.com")...).want(t, http.StatusForbidden, "")
+		f.post(body, append(headers, "Origin", "https://evil.example.com")...).want(t, http.StatusForbidden, "")
+		f.post(body, append(headers, "Authorization", "Bearer not-"+token)...).want(t, http.StatusUnauthorized, "")
+		f.do(http.MethodGet, Path, "", "Authorization", "Bearer "+token, "Accept", "text/event-stream", headerSession, "unknown-session").want(t, http.StatusNotFound, "")
+		var got []string
+		for _, r := range reported {
+			got = append(got, r.Code+" "+r.Method+" "+r.Address)
+		}
+		if want := "http_host POST 127.0.0.1, http_origin POST 127.0.0.1, http_token POST 127.0.0.1, http_session GET 127.0.0.1"; strings.Join(got, ", ") != want {
+			t.Errorf("reported: %s, want %s", strings.Join(got, ", "), want)
+		}
+		if strings.Contains(log.String(), token) || strings.Contains(log.String(), "unknown-session") || strings.Count(log.String(), "[WARN]") != 4 || strings.Count(log.String(), "address=127.0.0.1") != 4 {
+			t.Errorf("the log is\n%s", log.String())
+		}
+		for range 2 * refusalBurst {
+			f.post(body, headers...).want(t, http.StatusUnauthorized, "")
+		}
+		if len(reported) != refusalBurst {
+			t.Errorf("%d refusals are reported, want %d", len(reported), refusalBurst)
+		}
+		time.Sleep(refusalPeriod)
+		f.post(body, headers...).want(t, http.StatusUnauthorized, "")
+		if last := reported[len(reported)-1]; len(reported) != refusalBurst+1 || last.Further != refusalBurst+4 {
+			t.Errorf("%d refusals are reported, the last one is %+v", len(reported), last)
 		}
 	})
 }

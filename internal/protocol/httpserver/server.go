@@ -61,7 +61,9 @@ type Config struct {
 	SessionIdle    time.Duration // after which a session expires; 0 means defaultSessionIdle
 	MaxConnections int           // 0 means defaultMaxConnections
 
-	Log hclog.Logger // nil: nothing is logged
+	// Refused is called for requests without access, at a bounded rate; nil: it is not called.
+	Refused func(Refusal)
+	Log     hclog.Logger // nil: nothing is logged
 }
 
 // Server is an HTTP server for MCP clients.
@@ -71,6 +73,7 @@ type Server struct {
 	transport   *gateway.Transport
 	token       *tokenDigest // nil: none is required
 	sessions    sessions
+	refusals    refusals
 	connections *connections
 	messages    budget        // of streams
 	bodies      budget        // of requests that are handled
@@ -114,6 +117,7 @@ var errStopped = errors.New("the server is shutting down")
 // most 500 ms later.
 func (s *Server) Serve(ctx context.Context, l net.Listener, drain func() time.Duration) error {
 	defer s.stop(errStopped)
+	defer s.reportRest()
 	server := &http.Server{
 		Handler:           s,
 		ConnContext:       s.connections.context,

@@ -20,6 +20,7 @@ type Entry struct {
 	Plugin     string      `json:"plugin"`
 	Client     string      `json:"client"`
 	Principal  string      `json:"principal"`
+	Address    string      `json:"address"`
 	Method     string      `json:"method"`
 	Tool       string      `json:"tool"`
 	Outcome    Outcome     `json:"outcome"`
@@ -28,6 +29,7 @@ type Entry struct {
 	BytesIn    int64       `json:"bytes_in"`
 	BytesOut   int64       `json:"bytes_out"`
 	Round      int         `json:"round"`
+	Further    int64       `json:"further"`
 	Arguments  string      `json:"arguments"` // in the form that Config.Arguments named when the line was written
 	Cut        []string    `json:"cut"`       // names of truncated fields
 	Operations []Operation `json:"operations"`

@@ -42,7 +42,8 @@ type Record struct {
 	Client  string // name and version that the client reported
 	// Principal is on whose behalf the client called, as the transport has authenticated it.
 	Principal string
-	Method    string // MCP method
+	Address   string // IP address of the peer whose HTTP request was refused
+	Method    string // MCP method; of a refused HTTP request that of HTTP
 	Tool      string // name of the tool or prompt, or URI of the resource
 	Outcome   Outcome
 	Code      string // code of the failure
@@ -55,6 +56,8 @@ type Record struct {
 	Round int // number of times that the call has asked its client before
 
 	Arguments []byte // exactly as the client sent them; Config.Arguments decides what is kept
+
+	Further int64 // number of earlier refused HTTP requests that have no record
 
 	Operations []Operation // host operations of the call
 	LeftOut    int64       // number of further operations, which the record does not list
@@ -100,6 +103,7 @@ func (l *line) encode(r *Record, arguments string) {
 	l.text("digest", r.Digest, maxName)
 	l.text("client", r.Client, maxClient)
 	l.text("principal", r.Principal, maxWord)
+	l.text("address", r.Address, maxName)
 	l.text("method", r.Method, maxName)
 	l.text("tool", r.Tool, maxTool)
 	l.text("outcome", string(r.Outcome), maxWord)
@@ -113,6 +117,7 @@ func (l *line) encode(r *Record, arguments string) {
 	l.number("bytes_out", r.BytesOut)
 	l.operations(r.Operations, r.LeftOut)
 	l.number("round", int64(r.Round))
+	l.number("further", r.Further)
 	l.text("arguments", arguments, maxArguments)
 	if len(l.cuts) > 0 {
 		l.key("cut")

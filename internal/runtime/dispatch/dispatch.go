@@ -18,6 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/httpserver"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
@@ -151,6 +152,17 @@ func (d *Dispatcher) ReportRefused(r call.Request) {
 	s := d.acquire()
 	defer s.release()
 	s.reportRefused(r)
+}
+
+// ReportHTTPRefusal records a request without access to the HTTP server.
+func (d *Dispatcher) ReportHTTPRefusal(r httpserver.Refusal) {
+	g := d.acquire()
+	defer g.release()
+	if g.audit == nil {
+		return
+	}
+	_ = g.audit.Write(audit.Record{Kind: audit.KindRefused, ID: g.audit.NewID(), Address: r.Address, Method: r.Method, Outcome: audit.Denied,
+		Code: r.Code, Further: r.Further})
 }
 
 func (g *generation) reportRefused(r call.Request) {

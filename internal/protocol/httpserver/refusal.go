@@ -1,0 +1,84 @@
+package httpserver
+
+import (
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Refusal is a request without access to the server.
+type Refusal struct {
+	Code    string // one of the constants below
+	Address string // the IP address of the peer, which may be a proxy
+	Method  string // of HTTP
+	// Further is the number of earlier refusals of which none was reported, because there were too many.
+	Further int64
+}
+
+// Codes of a Refusal.
+const (
+	RefusedHost    = "http_host"    // the Host header is not allowed
+	RefusedOrigin  = "http_origin"  // the Origin header is not allowed
+	RefusedToken   = "http_token"   // the bearer token is missing or wrong
+	RefusedSession = "http_session" // the session is unknown, or belongs to another principal
+)
+
+// Rate limit of reported refusals. Whoever can connect can cause any number, and must not displace other records of the audit log.
+const (
+	refusalBurst  = 20
+	refusalPeriod = 10 * time.Second
+)
+
+// refusals limits the rate of reports.
+type refusals struct {
+	mu       sync.Mutex
+	used     int // reports of the burst that were made
+	refilled time.Time
+	further  int64
+}
+
+// admit reports whether a refusal is reported, with the number of earlier ones that were not.
+func (l *refusals) admit(now time.Time) (further int64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := int64(now.Sub(l.refilled) / refusalPeriod); n > 0 {
+		l.used, l.refilled = max(0, l.used-int(min(n, refusalBurst))), now
+	}
+	if l.used == refusalBurst {
+		l.further++
+		return 0, false
+	}
+	l.used++
+	further, l.further = l.further, 0
+	return further, true
+}
+
+// report logs and reports that a request is refused. args are further fields of the log line; none may be a secret.
+func (s *Server) report(r *http.Request, code, why string, args ...any) {
+	further, ok := s.refusals.admit(time.Now())
+	if !ok {
+		return
+	}
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		address = r.RemoteAddr
+	}
+	args = append([]any{"address", address, "method", shown(r.Method)}, args...)
+	if further > 0 {
+		args = append(args, "further", further)
+	}
+	s.log.Warn("a request was refused: "+why, args...)
+	if s.config.Refused != nil {
+		s.config.Refused(Refusal{Code: code, Address: address, Method: r.Method, Further: further})
+	}
+}
+
+// reportRest logs how many refusals were not reported.
+func (s *Server) reportRest() {
+	s.refusals.mu.Lock()
+	defer s.refusals.mu.Unlock()
+	if s.refusals.further > 0 {
+		s.log.Warn("further requests were refused", "further", s.refusals.further)
+	}
+}
