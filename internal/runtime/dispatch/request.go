@@ -142,14 +142,22 @@ func (q *queued) failed(err error) error {
 		q.plugin.Log.Error("a call failed", args...)
 		q.plugin.Log.Debug("a call failed", "method", q.Method, "name", q.Name, "detail", failure.Detail)
 	}
-	// Output of a module may quote what it has read, so only its author gets it: see discovery.Options.
-	o, message, panicked := q.plugin.generation.catalog.Options, failure.Message, failure.Panic
-	if panicked != "" && o.Development != nil {
-		message += ": " + panicked
+	if failure.Panic == "" {
+		return q.Failure(string(failure.Code), failure.Message)
+	}
+	return q.panicked(failure)
+}
+
+// panicked returns the failure of a call that ended in a panic. Output of a module may quote what the module has read, so only its author
+// gets the text of the panic: see discovery.Options.
+func (q *queued) panicked(failure *engine.Error) *gateway.Failure {
+	o, message := q.plugin.generation.catalog.Options, failure.Message
+	if o.Development != nil {
+		message += ": " + failure.Panic
 	}
 	f := q.Failure(string(failure.Code), message)
 	if o.Panics || o.Development != nil {
-		f.Panic = panicked
+		f.Panic = failure.Panic
 	}
 	return f
 }
