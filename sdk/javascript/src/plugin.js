@@ -49,7 +49,9 @@ export class Plugin {
   resourceTemplate(uriTemplate, { list, ...description }, handler) {
     requireName("resource template", description.name, uriTemplate);
     requireFunction("resource template", uriTemplate, handler);
-    if (list !== undefined) requireFunction("list of the resource template", uriTemplate, list);
+    if (list !== undefined && typeof list !== "function") {
+      throw new TypeError(`the list of the resource template ${uriTemplate} is not a function: write list: (call) => [${listShape}]`);
+    }
     this.#templates.push({ item: { uriTemplate, ...description }, match: compile(uriTemplate), list, handler });
     return this;
   }
@@ -157,8 +159,10 @@ export class Plugin {
 
   async #listResources(call) {
     const resources = [...this.#resources.values()].map(({ item }) => item);
-    for (const { list } of this.#templates) if (list) resources.push(...(await list(call)));
-    for (const provider of this.#resourceProviders) resources.push(...(await provider.list(call)));
+    for (const { item, list } of this.#templates) {
+      if (list) resources.push(...listed(`the list of the resource template ${item.uriTemplate}`, await list(call)));
+    }
+    for (const provider of this.#resourceProviders) resources.push(...listed("the list of a provider of resources", await provider.list(call)));
     return { resources };
   }
 
@@ -210,6 +214,17 @@ function register(handlers, kind, name, handler, item) {
   requireFunction(kind, name, handler);
   if (handlers.has(name)) throw new TypeError(`the ${kind} ${name} is registered twice`);
   handlers.set(name, { item, handler });
+}
+
+/** What a list of resources has to return. */
+const listShape = '{ uri: "…", name: "…" }, …';
+
+/** Returns the items that a list function returned, if they are items of resources/list. */
+function listed(what, items) {
+  if (!Array.isArray(items)) throw new TypeError(`${what} did not return an array: return [${listShape}]`);
+  const wrong = items.findIndex((item) => typeof item?.uri !== "string" || typeof item.name !== "string");
+  if (wrong >= 0) throw new TypeError(`${what} returned an item [${wrong}] without a uri or a name: return [${listShape}]`);
+  return items;
 }
 
 function requireName(kind, value, name) {

@@ -129,6 +129,25 @@ test("resources", async () => {
   for (const uri of ["x:axb/1/2", "x:unknown", "y:2", "x:known/", "zx:known"]) await assert.rejects(host.readResource(uri), { code: -32002 });
 });
 
+test("the list of resources has the shape of resources/list", async () => {
+  for (const list of [[], {}, "x"]) {
+    assert.throws(() => new Plugin().resourceTemplate("x:{a}", { name: "n", list }, () => ""), /is not a function: write list: \(call\) => \[{ uri/);
+  }
+  for (const [items, want] of [
+    [{ resources: [] }, /did not return an array: return \[{ uri/],
+    [undefined, /did not return an array/],
+    [["x:1"], /item \[0\] without a uri or a name/],
+    [[{ uri: "x:1", name: "1" }, { uri: "x:2" }], /item \[1\] without a uri or a name/],
+  ]) {
+    for (const host of [
+      hostFor((plugin) => plugin.resourceTemplate("x:{a}", { name: "n", list: () => items }, () => "")),
+      hostFor((plugin) => plugin.resources({ list: async () => items, read: () => "" })),
+    ]) {
+      await assert.rejects(host.request("resources/list"), want);
+    }
+  }
+});
+
 test("completion", async () => {
   const many = Array.from({ length: 101 }, (_, i) => `v${i}`);
   const host = hostFor((plugin) => plugin.complete(({ argument }) => many.filter((value) => value.startsWith(argument.value))));
