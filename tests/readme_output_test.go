@@ -74,7 +74,7 @@ func (a adminPage) check(t *testing.T, name string, least int) {
 
 var (
 	logTime   = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`) // the time stamp of a log line
-	slowStart = regexp.MustCompile(`(?m)^starting plugin \w+\n`)                      // printed on a busy machine only
+	slowStart = regexp.MustCompile(`(?m)^starting plugin \w+\n`)               // printed on a busy machine only
 )
 
 // newUnpacked unpacks the program and its plugins in /opt/bulkhead, and creates the empty project /home/me/app.
