@@ -42,11 +42,12 @@ type Dir struct {
 // the file, after the last use of the Dir and of those that its Following returned.
 func New(file *os.File) (*Dir, error) {
 	d := &Dir{file: file}
-	err := Control(file, func(fd int) error { d.fd = fd; return nil })
-	if err != nil {
-		return nil, err
-	}
-	st, err := d.Stat()
+	var st Stat
+	err := Control(file, func(fd int) (err error) {
+		d.fd = fd
+		st, err = fstat(fd)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

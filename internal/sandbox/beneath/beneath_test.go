@@ -161,6 +161,9 @@ func TestOperations(t *testing.T) {
 			}
 		}
 		must(d.MkdirAll("a/x/y", 0o755))
+		if st, err := d.Lstat("a/x/y"); err != nil || !st.IsDir() {
+			t.Errorf("after MkdirAll: got %+v, %v", st, err)
+		}
 		must(d.MkdirAll("a/x/y", 0o755))
 		if err := d.MkdirAll("f/x", 0o755); !errors.Is(err, unix.ENOTDIR) {
 			t.Errorf("MkdirAll below a file: got %v, want ENOTDIR", err)

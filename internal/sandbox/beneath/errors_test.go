@@ -89,6 +89,31 @@ func TestEveryOperationReportsAbsentFile(t *testing.T) {
 	})
 }
 
+func TestNewFilesHavePermissions(t *testing.T) {
+	inEachForm(t, func(t *testing.T) {
+		d, _ := newDir(t)
+		for _, d := range []*Dir{d, d.Following()} {
+			for i, name := range []string{"new", "a/new", "new", "a/new"} {
+				flag := os.O_WRONLY | os.O_CREATE
+				if i > 1 {
+					flag |= os.O_EXCL
+				}
+				file, _, err := d.Open(name, flag, 0o640)
+				if err != nil {
+					t.Fatal(err)
+				}
+				file.Close()
+				if st, err := d.Lstat(name); err != nil || st.Mode != 0o640 {
+					t.Errorf("%s: got %v, %v", name, st.Mode, err)
+				}
+				if err := d.Unlink(name); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
 func TestClosedFileIsRefused(t *testing.T) {
 	file, err := os.Open(t.TempDir())
 	if err != nil {
@@ -106,6 +131,92 @@ func TestClosedFileIsRefused(t *testing.T) {
 	}
 	if err := SetTimes(file, 1, 1); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("SetTimes: got %v", err)
+	}
+}
+
+// TestWalkClosesDirectories opens files by each way through directories and links, and counts descriptors.
+func TestWalkClosesDirectories(t *testing.T) {
+	descriptors := func() int {
+		open, err := os.ReadDir("/dev/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(open)
+	}
+	inEachForm(t, func(t *testing.T) {
+		d, _ := newDir(t)
+		before := descriptors()
+		for _, d := range []*Dir{d, d.Following()} {
+			for _, name := range []string{"a/b/f", "a/b/../f", "hop", "a/b/upup", "a/none", "f/x", "out/f", "a/b/../../../out", "fifo", "a/b/c/d"} {
+				_ = openResult(d, name)
+				_, _ = d.StatName(name)
+				_ = d.Mkdir(name, 0o755)
+			}
+		}
+		if after := descriptors(); after != before {
+			t.Errorf("%d descriptors are open, %d before", after, before)
+		}
+	})
+}
+
+// TestWalkFollowsLinkThatReplacesFile replaces the last component between its check and its opening.
+func TestWalkFollowsLinkThatReplacesFile(t *testing.T) {
+	defer func() { seam.Before = nil }()
+	for at, reached := 1, true; reached; at++ {
+		d, root := newDir(t)
+		calls := 0
+		seam.Before = func() {
+			if calls++; calls == at {
+				if err := errors.Join(os.Remove(filepath.Join(root, "in/f")), os.Symlink("a/f", filepath.Join(root, "in/f"))); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		fd, err := d.Following().walk("f", os.O_RDONLY|openFlags, 0, true)
+		seam.Before = nil
+		reached = calls >= at
+		if err != nil {
+			t.Errorf("replaced before call %d: %v", at, err)
+			continue
+		}
+		closeFD(fd)
+	}
+}
+
+func TestOpenFollowsNoLinkIfAsked(t *testing.T) {
+	inEachForm(t, func(t *testing.T) {
+		d, root := newDir(t)
+		for flag, want := range map[int]error{os.O_RDONLY | noFollow: unix.ELOOP, os.O_WRONLY | os.O_CREATE | os.O_EXCL: fs.ErrExist} {
+			for _, name := range []string{"link", "dangling", "a/up"} {
+				if _, _, err := d.Following().Open(name, flag, 0o600); !errors.Is(err, want) {
+					t.Errorf("%s with %#x: got %v, want %v", name, flag, err, want)
+				}
+			}
+		}
+		if _, err := os.Lstat(filepath.Join(root, "in/nowhere")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the target of a link was created: %v", err)
+		}
+	})
+}
+
+func TestOpenFilesBlock(t *testing.T) {
+	d, _ := newDir(t)
+	for _, flag := range []int{os.O_RDONLY, os.O_RDWR | os.O_APPEND} {
+		file, _, err := d.Open("f", flag, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		err = Control(file, func(fd int) error {
+			got, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+			if got&unix.O_NONBLOCK != 0 || got&unix.O_APPEND != flag&unix.O_APPEND {
+				t.Errorf("opened with %#x, the flags are %#x", flag, got)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -194,12 +305,14 @@ func TestAppendReadsDescribedFileOnly(t *testing.T) {
 	}
 	if _, err := os.Stat("/proc/self/stat"); err == nil { // its size is reported as 0
 		proc := openDir(t, "/proc/self")
-		st, err := proc.Lstat("stat")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := proc.Append(nil, "stat", st); !errors.Is(err, ErrChanged) {
-			t.Errorf("a file larger than its size: got %v", err)
+		for name, want := range map[string]error{"stat": ErrChanged, "mem": unix.EIO} { // nothing is at the address 0
+			st, err := proc.Lstat(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := proc.Append([]byte("before"), name, st); !errors.Is(err, want) || string(got) != "before" {
+				t.Errorf("/proc/self/%s: got %q, %v, want %v", name, got, err, want)
+			}
 		}
 	}
 
@@ -239,7 +352,7 @@ func TestAppendNoticesChangesDuringRead(t *testing.T) {
 				t.Errorf("%s before call %d: no error", name, at)
 			}
 		}
-		if noticed < 3 {
+		if noticed < 4 { // open, fstat, read, fstat
 			t.Errorf("%s: noticed %d times", name, noticed)
 		}
 	}
