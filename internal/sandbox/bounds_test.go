@@ -151,6 +151,7 @@ func TestExplainMergesGrantsOfOneDirectory(t *testing.T) {
 		"a directory in it":           {[]string{"rw $W/work", "r $W/work/sub"}, "$W/work/sub/f", RuleReadOnly, "$W/work/sub"},
 		"a directory in the state":    {[]string{"state $W/state/p", "r $W/state/p/sub"}, "$W/state/p/sub/f", RuleGranted, "$W/state/p"},
 		"the state by a link":         {[]string{"r $W/tostate", "state $W/state/p"}, "$W/state/p/sub/f", RuleGranted, "$W/tostate"},
+		"the state first":             {[]string{"state $W/state/p", "rw $W/tostate", "r $W/state/p/sub"}, "$W/state/p/sub/f", RuleGranted, "$W/state/p"},
 		"the state by a link, and in": {[]string{"r $W/tostate", "state $W/state/p", "r $W/state/p/sub"}, "$W/state/p/sub/f", RuleGranted, "$W/tostate"},
 	} {
 		v, err := Explain(w.grant(c.grant...), nil, w.path(c.path))

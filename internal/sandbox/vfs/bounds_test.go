@@ -4,7 +4,6 @@ package vfs_test
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -83,31 +82,6 @@ func TestPendingNamesOfMovedDirectoryAreBounded(t *testing.T) {
 	}
 }
 
-func TestInvalidPositionsAreRefused(t *testing.T) {
-	w := newWorld(t)
-	f := w.mustOpen("w/a.txt", sys.O_RDWR)
-	for name, do := range map[string]func() sys.Errno{
-		"pread":         func() sys.Errno { _, errno := f.Pread(make([]byte, 1), -1); return errno },
-		"pwrite":        func() sys.Errno { _, errno := f.Pwrite(make([]byte, 1), -1); return errno },
-		"truncate":      func() sys.Errno { return f.Truncate(-1) },
-		"seek":          func() sys.Errno { _, errno := f.Seek(-1, io.SeekStart); return errno },
-		"whence -1":     func() sys.Errno { _, errno := f.Seek(0, -1); return errno },
-		"whence 3":      func() sys.Errno { _, errno := f.Seek(0, 3); return errno }, // SEEK_DATA on Linux
-		"whence 4":      func() sys.Errno { _, errno := f.Seek(0, 4); return errno }, // SEEK_HOLE
-		"whence 2 back": func() sys.Errno { _, errno := f.Seek(-2, io.SeekEnd); return errno },
-	} {
-		if errno := do(); errno != sys.EINVAL {
-			t.Errorf("%s: got %v, want EINVAL", name, errno)
-		}
-	}
-	if n, errno := f.Seek(0, io.SeekEnd); n != 1 || errno != 0 {
-		t.Errorf("the end is at %d, %v", n, errno)
-	}
-	if errno := f.Truncate(0); errno != 0 || w.host("w/a.txt") != "" {
-		t.Errorf("truncate to 0: %v, %q", errno, w.host("w/a.txt"))
-	}
-}
-
 // TestRenameTakesModeOfReplacedFileOnly has links, whose own mode says nothing: a private file must not become public by replacing one,
 // and a link must not change the mode of its target.
 func TestRenameTakesModeOfReplacedFileOnly(t *testing.T) {
@@ -176,5 +150,29 @@ func TestFailedCreationOfGitPartIsReported(t *testing.T) {
 				t.Error("the files changed")
 			}
 		})
+	}
+}
+
+func TestAccessDecidesOnAbsentPaths(t *testing.T) {
+	w := newWorld(t)
+	for name, c := range map[string]struct {
+		path        string
+		read, write bool
+	}{
+		"w/absent": {"w/absent", true, true}, "w/absent/below": {"w/absent/below", true, true}, "w/absent/../a.txt": {"w/absent", true, true},
+		"w/absent/x/../y": {"w/absent/x", true, true}, "ro/absent": {"ro/absent", true, false}, "p/sub/absent": {"p/sub/absent", true, false},
+		"w/a.txt/below": {"w/a.txt/below", true, true}, "w/dir-out/absent": {"out/absent", false, false}, "out/absent": {"out/absent", false, false},
+		"w/.git/absent": {"w/.git/absent", true, false}, "absent/x": {"absent/x", true, true}, "absent-ro/x": {"absent-ro/x", true, false},
+	} {
+		got, err := w.fs.Access(w.at("") + "/" + name)
+		if err != nil || got.Virtual || got.Read != c.read || got.Write != c.write || got.Path != w.at(c.path) && c.read {
+			t.Errorf("%s: got %+v, %v, want %+v", name, got, err, c)
+		}
+	}
+	if got, err := w.fs.Access(w.at("p/..")); err != nil || !got.Virtual || got.Path != w.root {
+		t.Errorf("above the mounts: got %+v, %v", got, err)
+	}
+	if _, err := w.fs.Access("relative\x00"); err == nil {
+		t.Error("a path with a zero is accepted")
 	}
 }

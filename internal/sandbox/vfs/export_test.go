@@ -11,6 +11,9 @@ import (
 	"testing"
 )
 
+// OSFlag is osFlag.
+var OSFlag = osFlag
+
 // MountsAt opens the directories of mounts by path, as the granting host does.
 func MountsAt(t testing.TB, list ...Mount) *Mounts {
 	t.Helper()

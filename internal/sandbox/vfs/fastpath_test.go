@@ -11,6 +11,7 @@ import (
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/internal/seam"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 
@@ -96,5 +97,27 @@ func TestFastOpenReturnsStatOfOpenedFile(t *testing.T) {
 	}
 	if after, errno := file.Stat(); errno != 0 || after.Ino != before.Ino {
 		t.Errorf("%v: inode %d, want %d", errno, after.Ino, before.Ino)
+	}
+}
+
+func TestFastPathTakesFewerSystemCalls(t *testing.T) {
+	defer func() { seam.Before = nil }()
+	w := newWorld(t)
+	for name, do := range map[string]func(path string) sys.Errno{
+		"stat": func(path string) sys.Errno { _, errno := w.fs.Stat(w.in(path)); return errno },
+		"open": func(path string) sys.Errno { return opens(path, sys.O_RDONLY)(w) },
+	} {
+		calls := map[string]int{}
+		for _, path := range []string{"w/dir/b.txt", "w/../w/dir/b.txt"} {
+			seam.Before = func() { calls[path]++ }
+			errno := do(path)
+			seam.Before = nil
+			if errno != 0 {
+				t.Fatal(errno)
+			}
+		}
+		if fast, walk := calls["w/dir/b.txt"], calls["w/../w/dir/b.txt"]; fast == 0 || 2*fast > walk {
+			t.Errorf("%s: %d system calls, and %d by the walk", name, fast, walk)
+		}
 	}
 }

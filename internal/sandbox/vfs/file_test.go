@@ -36,6 +36,8 @@ func TestFileHandle(t *testing.T) {
 		{"seek from the end", func() (int64, sys.Errno) { return f.Seek(-3, io.SeekEnd) }, 6, 0},
 		{"seek to before the start", func() (int64, sys.Errno) { _, e := f.Seek(-1, io.SeekStart); return 0, e }, 0, sys.EINVAL},
 		{"seek with an invalid whence", func() (int64, sys.Errno) { return f.Seek(0, 3) }, 0, sys.EINVAL},
+		{"seek with a negative whence", func() (int64, sys.Errno) { return f.Seek(0, -1) }, 0, sys.EINVAL},
+		{"seek to a hole, as Linux can", func() (int64, sys.Errno) { return f.Seek(0, 4) }, 0, sys.EINVAL},
 		{"pread before the start", func() (int64, sys.Errno) { n, e := f.Pread(nil, -1); return int64(n), e }, 0, sys.EINVAL},
 		{"pwrite before the start", func() (int64, sys.Errno) { n, e := f.Pwrite(nil, -1); return int64(n), e }, 0, sys.EINVAL},
 		{"truncate", func() (int64, sys.Errno) { return 0, f.Truncate(5) }, 0, 0},
@@ -53,6 +55,12 @@ func TestFileHandle(t *testing.T) {
 		{"nor written", func() (int64, sys.Errno) { n, e := f.Write([]byte("x")); return int64(n), e }, 0, sys.EBADF},
 		{"nor switched", func() (int64, sys.Errno) { return 0, f.SetAppend(true) }, 0, sys.EBADF},
 		{"nor synced", func() (int64, sys.Errno) { return 0, f.Datasync() }, 0, sys.EBADF},
+		{"nor read elsewhere", func() (int64, sys.Errno) { _, e := f.Pread(make([]byte, 1), 0); return 0, e }, 0, sys.EBADF},
+		{"nor written elsewhere", func() (int64, sys.Errno) { _, e := f.Pwrite([]byte("x"), 0); return 0, e }, 0, sys.EBADF},
+		{"nor moved in", func() (int64, sys.Errno) { _, e := f.Seek(0, io.SeekStart); return 0, e }, 0, sys.EBADF},
+		{"nor truncated", func() (int64, sys.Errno) { return 0, f.Truncate(0) }, 0, sys.EBADF},
+		{"nor synced with its times", func() (int64, sys.Errno) { return 0, f.Sync() }, 0, sys.EBADF},
+		{"nor described", func() (int64, sys.Errno) { _, e := f.Stat(); return 0, e }, 0, sys.EBADF},
 		{"nor its times set", func() (int64, sys.Errno) { return 0, f.Utimens(0, 0) }, 0, sys.EBADF},
 	}
 	for _, s := range steps {

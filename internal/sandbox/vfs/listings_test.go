@@ -82,6 +82,17 @@ func TestListingOfOneDirectoryIsBounded(t *testing.T) {
 	runtime.KeepAlive(cache)
 }
 
+// A listing in one portion ends at the bound, not at the end of the directory.
+func TestListingInOnePortionIsBounded(t *testing.T) {
+	testenv.NotShort(t, "makes many files")
+	charged := 0
+	w := newWorld(t, func(c *vfs.Config) { c.Charge = func(n int) { charged += n } })
+	w.manyFiles("w/many", 40_000)
+	if _, errno := w.mustOpen("w/many", sys.O_RDONLY).Readdir(-1); errno != sys.ERANGE || charged > 35_000 {
+		t.Errorf("got %v after %d of 40,000 entries, want ERANGE before 35,000", errno, charged)
+	}
+}
+
 // Entries that have been read no longer count.
 func TestConsumedListingsAreNotBounded(t *testing.T) {
 	charged := 0
