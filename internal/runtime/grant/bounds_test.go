@@ -197,6 +197,20 @@ func TestBroadDirectoriesAreKnownByIdentity(t *testing.T) {
 	}
 }
 
+// TestWalkNoticesMovedDirectory moves a directory away before the walk goes to its parent, which then is a different one.
+func TestWalkNoticesMovedDirectory(t *testing.T) {
+	w := newWorld(t)
+	w.dir("disk/x")
+	w.dir("decoy")
+	p, err := newWalker(w.Places, nil, nil).walk(w.path("disk/x"))
+	w.must(err)
+	defer p.close()
+	w.must(os.Rename(w.path("disk/x"), w.path("decoy/x")))
+	if err := p.up(); !errors.Is(err, errMoved) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestReaches(t *testing.T) {
 	w := newWorld(t)
 	w.dir("repo")
