@@ -91,6 +91,51 @@ func TestKillAtEveryOperation(t *testing.T) {
 	}
 }
 
+// TestEveryFailureOfRecoveryIsReported kills a transaction before one of its operations, and makes each operation of the recovery fail.
+func TestEveryFailureOfRecoveryIsReported(t *testing.T) {
+	for name, c := range map[string]struct {
+		operation, base string // the operation, and the last component of its path
+		want            transaction.Outcome
+	}{
+		"while it stages":   {"rename", "switching.json", transaction.Undone},
+		"while it switches": {"rename", "dated", transaction.Undone},
+		"when all is new":   {"rename", "committed.json", transaction.Finished},
+		"when it cleans up": {"remove", "committed.json", transaction.Finished},
+	} {
+		t.Run(name, func(t *testing.T) {
+			faultfs.Each(noSync{}, faultfs.Fail, func(f *faultfs.FS) {
+				s := newScene(t, false)
+				kill := &faultfs.FS{FS: noSync{}, Reads: true}
+				kill.Before = func(operation, path string) {
+					if operation == c.operation && filepath.Base(path) == c.base && kill.Mode == faultfs.Nothing {
+						kill.Mode, kill.At = faultfs.KillBefore, kill.Count()
+					}
+				}
+				_ = s.apply(kill)
+				if kill.Mode == faultfs.Nothing {
+					t.Fatal("there is no such operation")
+				}
+				f.Reads = true
+				l := s.log
+				l.FS = f
+				report, err := l.Recover()
+				if !f.Reached() {
+					if err != nil || report.Outcome != c.want {
+						t.Errorf("got %v, %v; want %s", report, err, c.want)
+					}
+				} else if err == nil {
+					t.Errorf("%s failed, which was not reported", f.Operations()[f.At-1])
+				}
+				s.recover(t)
+				if now := look(t, s.root); !cmp.Equal(now, s.before) && !cmp.Equal(now, s.after) {
+					t.Errorf("operation %d (-want +got)\n%s", f.At, cmp.Diff(s.before, now))
+				}
+				noJournal(t, s.log)
+			})
+		})
+	}
+}
+
 // unsyncedCommit is a file system on which the last state of the journal cannot be synced.
 type unsyncedCommit struct {
 	filesystem.FS

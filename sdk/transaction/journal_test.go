@@ -115,6 +115,17 @@ func TestTornJournalIsRemovedWhileStaging(t *testing.T) {
 	}
 }
 
+// TestJournalWithWrongTypeIsRefused has a journal of which all but one value can be read.
+func TestJournalWithWrongTypeIsRefused(t *testing.T) {
+	base := tree(t, map[string]string{"r/f": "x", "journal/": ""})
+	file := filepath.Join(base, "journal", "switching.json")
+	raw := fmt.Sprintf(`{"version":1,"id":"0123456789abcdef","folders":[],"steps":[{"root":%q,"path":%q,"before":"","after":%q,"prune":"yes"}]}`, base+"/r", base+"/r/f", sumA)
+	must(t, os.WriteFile(file, []byte(raw), 0o644))
+	if _, err := (transaction.Log{FS: noSync{}, Dir: filepath.Dir(file)}).Recover(); err == nil || !strings.Contains(err.Error(), "cannot be used") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestJournalIsBounded has 64 MiB in digits.
 func TestJournalIsBounded(t *testing.T) {
 	s := newScene(t, false)

@@ -292,7 +292,7 @@ func (t *run) expect(s Step) error {
 
 // digest returns the Digest of a file; empty if the path does not exist. With noFollow, it returns the LinkDigest of a symbolic link.
 func (t *run) digest(path string, noFollow bool) (string, error) {
-	if exists, err := filesystem.Exists(t.fs, path); err != nil || !exists {
+	if exists, err := filesystem.Exists(t.fs, path); !exists {
 		return "", err
 	}
 	if noFollow {
@@ -302,7 +302,7 @@ func (t *run) digest(path string, noFollow bool) (string, error) {
 	}
 	info, err := t.fs.Stat(path)
 	if filesystem.IsAbsent(err) {
-		if exists, err := filesystem.Exists(t.fs, path); err != nil || !exists {
+		if exists, err := filesystem.Exists(t.fs, path); !exists {
 			return "", err // another process removed the file after the call of Lstat
 		}
 		return "", fmt.Errorf("the target of the symbolic link %s does not exist: remove the link", path)
