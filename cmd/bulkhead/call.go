@@ -51,6 +51,7 @@ Exit codes: 1 the tool answered with an error; 2 unknown tool or invalid argumen
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: o.completeTools,
 		RunE: func(c *cobra.Command, args []string) error {
+			o.Requested = args[0]
 			return o.withHost(c, asJSON, func(h opened) error {
 				err := call(c, h, args, pairs, asJSON)
 				if correctable := (*usage.Error)(nil); asJSON && errors.As(err, &correctable) {

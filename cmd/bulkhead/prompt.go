@@ -33,6 +33,9 @@ messages of that prompt, as the server sends them to clients.`,
 			if err != nil {
 				return err
 			}
+			if len(args) > 0 {
+				o.Requested = args[0]
+			}
 			return o.withHost(c, asJSON, func(h opened) error {
 				if len(args) == 0 {
 					return printList(c, h, asJSON, listRequest{abi.MethodPromptsList, "prompts"})

@@ -28,6 +28,9 @@ one, print the contents of that resource, unchanged unless stdout is a terminal.
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.completeResources,
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.Requested = args[0]
+			}
 			return o.withHost(c, asJSON, func(h opened) error {
 				if len(args) == 0 {
 					return printList(c, h, asJSON, listRequest{abi.MethodResourcesList, "resources"}, listRequest{abi.MethodResourcesTemplatesList, "resourceTemplates"})

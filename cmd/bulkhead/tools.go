@@ -69,10 +69,17 @@ func printTools(w page, config explain.ConfigInForce, plugins []host.PluginInfo)
 			continue
 		}
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		first := map[string]string{} // the first tool that is not offered, by the reason
 		for _, t := range p.Tools {
 			note := oneLine(firstLine(t.Description))
 			if !t.Offered {
-				note = w.paint("not offered:") + " " + oneLine(t.Why)
+				why := t.Why
+				if same := first[why]; same != "" {
+					why = "as " + same
+				} else {
+					first[why] = t.Name
+				}
+				note = w.paint("not offered:") + " " + oneLine(why)
 			}
 			fmt.Fprintf(table, "  %s\t%s\t%s\n", oneLine(t.Name), t.Access, note)
 		}

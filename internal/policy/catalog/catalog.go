@@ -120,11 +120,22 @@ func (c *Catalog) WhyUnknown(method, name string) string {
 	return ""
 }
 
-// Report logs which plugins are left out, and the warnings about the others. New logs nothing, since its Catalog may not be
-// used.
+// Report logs which plugins are left out, and the warnings about the others: see Options.Requested. New logs nothing, since its Catalog may
+// not be used.
 func (c *Catalog) Report() {
+	unrelated := 0
 	for _, p := range c.Plugins {
-		p.report()
+		remarks := p.remarks()
+		if c.Options.Requested != "" && !p.names(c.Options.Requested) {
+			unrelated += len(remarks)
+			continue
+		}
+		for _, r := range remarks {
+			p.log(r)
+		}
+	}
+	if unrelated > 0 {
+		c.Options.Log.Warn("there are problems of other plugins: `bulkhead doctor` shows them", "problems", unrelated)
 	}
 	for _, conflict := range c.Conflicts {
 		c.Options.Log.Warn(conflict.String())

@@ -84,24 +84,50 @@ func (p *Plugin) IsFaulty() bool {
 	return p.Problem != "" && p.Problem != p.Grant.LeftOut && !strings.HasPrefix(p.Problem, notYet)
 }
 
-// report logs why the plugin is left out, and the warnings about it.
-func (p *Plugin) report() {
+// remark is a line of the log about a plugin.
+type remark struct {
+	level        hclog.Level
+	text, reason string
+}
+
+// remarks returns why the plugin is left out, and the warnings about it.
+func (p *Plugin) remarks() []remark {
+	var all []remark
 	if p.noState != "" {
-		p.Log.Warn("the plugin gets no state directory", "reason", p.noState)
+		all = append(all, remark{hclog.Warn, "the plugin gets no state directory", p.noState})
 	}
 	switch {
 	case p.conflicting: // Report logs the conflict once
 	case p.IsFaulty():
-		p.Log.Error("the plugin is left out", "reason", p.Problem)
+		all = append(all, remark{hclog.Error, "the plugin is left out", p.Problem})
 	case p.Problem != "":
-		p.Log.Warn("the plugin is left out", "reason", p.Problem)
+		all = append(all, remark{hclog.Warn, "the plugin is left out", p.Problem})
 	}
 	if text := p.unreadyTools(); text != "" {
-		p.Log.Warn("some tools are left out", "reason", text)
+		all = append(all, remark{hclog.Warn, "some tools are left out", text})
 	}
 	for _, warning := range p.ownProblems.Warnings() {
-		p.Log.Warn(warning.String())
+		all = append(all, remark{hclog.Warn, warning.String(), ""})
 	}
+	return all
+}
+
+func (p *Plugin) log(r remark) {
+	if r.reason == "" {
+		p.Log.Log(r.level, r.text)
+	} else {
+		p.Log.Log(r.level, r.text, "reason", r.reason)
+	}
+}
+
+// names reports whether the manifest names the tool, the prompt, or a prefix of the resource. The plugin may be left out.
+func (p *Plugin) names(requested string) bool {
+	if p.Manifest == nil {
+		return false
+	}
+	isBelow := func(prefix string) bool { return strings.HasPrefix(requested, prefix) }
+	offers := p.Manifest.Offers
+	return p.hasTool(requested) || slices.Contains(offers.Prompts.Names, requested) || slices.ContainsFunc(offers.Resources.Names, isBelow)
 }
 
 // HasOffers reports whether the plugin offers anything: tools, prompts or resources.

@@ -18,14 +18,18 @@ type Options struct {
 	// ServeNothing opens a host without plugins where host.Open would return an *UntrustedError, or an error because
 	// there are no plugins: clients get a server that says what to do.
 	ServeNothing bool
-	Plugins      []string          // names of the plugins to open; if empty, all
-	Project      string            // value of ${project}; if empty, see docs/config.md
-	AllowWrite   bool              // enables the writing tools of plugins with write = "opt-in"
-	AllTools     bool              // a plugin that is served alone also offers the tools that it hides in that case
-	Env          map[string]string // values of variables, which are granted to the plugins that request them
-	Development  *Development      // serves only this plugin, while it is built again and again; nil: none
-	Panics       bool              // failures tell clients the text of the module's panic, in _meta; a Development tells it in the text, too
-	Private      []string          // further files that no plugin may access, such as one that contains a secret; absolute
+	// Requested is the tool, prompt or resource that is about to be requested. host.Open then logs what is wrong with the plugins whose
+	// manifest names it, and only counts what is wrong with others. If it is empty, everything is logged.
+	Requested string
+
+	Plugins     []string          // names of the plugins to open; if empty, all
+	Project     string            // value of ${project}; if empty, see docs/config.md
+	AllowWrite  bool              // enables the writing tools of plugins with write = "opt-in"
+	AllTools    bool              // a plugin that is served alone also offers the tools that it hides in that case
+	Env         map[string]string // values of variables, which are granted to the plugins that request them
+	Development *Development      // serves only this plugin, while it is built again and again; nil: none
+	Panics      bool              // failures tell clients the text of the module's panic, in _meta; a Development tells it in the text, too
+	Private     []string          // further files that no plugin may access, such as one that contains a secret; absolute
 
 	Version string       // version of the host that clients see; if empty, "0.0.0"
 	Log     hclog.Logger // if nil, nothing is logged
