@@ -45,6 +45,7 @@ type Check struct {
 func Examine(ctx context.Context, o discovery.Options) []Check {
 	e := &examination{options: o}
 	e.platform()
+	e.user(os.Geteuid())
 	e.project()
 	bounded := e.ceiling()
 	usable := e.config() && bounded
@@ -90,6 +91,13 @@ func (e *examination) platform() {
 		e.warn("platform", here+": modules are interpreted, at least ten times slower", "use a machine with amd64 or arm64")
 	default:
 		e.ok("platform", "%s, compiled", here)
+	}
+}
+
+// user warns of the superuser. The argument is the effective user ID; -1 on Windows.
+func (e *examination) user(id int) {
+	if id == 0 {
+		e.warn("user", "this is root: granted directories are read and written with its rights", "run bulkhead as the user whose files plugins work on")
 	}
 }
 
