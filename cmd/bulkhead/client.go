@@ -50,6 +50,7 @@ type clientCommand struct {
 	all, yes, dryRun, asJSON bool
 
 	plan func(c *client.Client, s client.System, o client.Options) (*client.Change, error)
+	adds bool   // whether plan adds an entry
 	none string // why the file of a client needs no change
 }
 
@@ -59,7 +60,7 @@ var done = map[client.Action]string{
 }
 
 func newClientAdd() *cobra.Command {
-	a := clientCommand{plan: client.Add, none: "has this entry already"}
+	a := clientCommand{plan: client.Add, adds: true, none: "has this entry already"}
 	c := &cobra.Command{
 		Use:   "add CLIENT… [flags]",
 		Short: "Have MCP clients start the server",
@@ -142,7 +143,11 @@ func (a *clientCommand) run(c *cobra.Command, ids []string) error {
 	changes, failed := []*client.Change{}, []error(nil)
 	pending := 0
 	for _, one := range which {
-		change, err := a.plan(one, system, a.options)
+		options, err := a.optionsFor(c.Context(), stdin, one, system, asks)
+		var change *client.Change
+		if err == nil {
+			change, err = a.plan(one, system, options)
+		}
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -225,6 +230,29 @@ func (a *clientCommand) complete(ids []string) (client.System, []*client.Client,
 	which, err := client.FindAll(ids)
 	return system, which, err
 }
+
+// optionsFor returns the options of the entry of a client. At a terminal it asks for the project of a client that does not start servers in it.
+func (a *clientCommand) optionsFor(ctx context.Context, stdin io.Reader, c *client.Client, s client.System, asks bool) (client.Options, error) {
+	o := a.options
+	if !asks || !a.adds || !c.LacksProject(o) {
+		return o, nil
+	}
+	otherwise := "empty for none"
+	if s.Project != "" {
+		otherwise = "empty for " + oneLine(s.Project)
+	}
+	answer := strings.TrimSpace(ask(ctx, stdin, maxProject, fmt.Sprintf("%s does not start servers in your project. Its directory (%s): ", c.Title, otherwise)))
+	if answer == "" {
+		o.Serve.Project = s.Project
+		return o, nil
+	}
+	named, err := client.NewSystem(host.Options{Project: answer}, runtime.GOOS)
+	o.Serve.Project = named.Project
+	return o, err
+}
+
+// maxProject is the maximum size of the answer that names a project, in bytes.
+const maxProject = 4096
 
 // apply makes the changes, and prints what the user has to do next. It continues after an error, since the files are independent.
 func (a *clientCommand) apply(ctx context.Context, text io.Writer, changes []*client.Change) []error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/linequeue"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
@@ -66,7 +67,12 @@ settings. /healthz and /readyz answer health checks. docs/http.md describes it a
 			}
 			s := server{http: http, watch: !noWatch, open: o.open}
 			s.reload = func(h *host.Host) error { return h.Reload(c.Context()) }
-			return logged(&o, func() error { return o.serve(c.Context(), s) })
+			return logged(&o, func() error {
+				if http.Address == "" && term.IsTerminal(os.Stdin) {
+					fmt.Fprintln(o.stderr, "bulkhead serve waits for the messages of an MCP client on its standard input, which is this terminal: have a client start it, with `bulkhead client add`. Ctrl-D ends it.")
+				}
+				return o.serve(c.Context(), s)
+			})
 		},
 	}
 	o.add(c, "info")

@@ -230,6 +230,11 @@ func (c *Client) entry(s System, scope Scope, v Serve) (Entry, error) {
 	return e, nil
 }
 
+// LacksProject reports whether the server would find no project: the client does not start it there, and the options name none.
+func (c *Client) LacksProject(o Options) bool {
+	return c.elsewhere && o.Scope == UserScope && o.Serve.Project == ""
+}
+
 // notes returns what the user should know about an entry.
 func (c *Client) notes(e Entry) []string {
 	var notes []string

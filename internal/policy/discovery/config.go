@@ -68,7 +68,7 @@ func readConfig(o Options, source Source) (*config.Config, tomlfile.Problems, *U
 	case err == nil:
 		return parseTrusted(o.System, source, data)
 	case source.By.needsTrust():
-		return nil, nil, &UntrustedError{Path: source.File, Reason: err}, nil
+		return nil, nil, &UntrustedError{Path: source.File, Unreadable: true, Reason: err}, nil
 	}
 	return nil, tomlfile.Problems{unreadable(source, err)}, nil, nil
 }

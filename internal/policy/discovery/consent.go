@@ -21,7 +21,9 @@ type UntrustedError struct {
 	// Included is the file that the config includes and that has changed; empty if the config itself is not trusted.
 	Included string
 	Since    time.Time // time at which different content was trusted at Path; zero if none was trusted
-	Reason   error     // why the path cannot be trusted or its record cannot be read; nil if there is no record
+	// Unreadable is set if the config itself cannot be read, for Reason.
+	Unreadable bool
+	Reason     error // why the path cannot be trusted or its record cannot be read; nil if there is no record
 }
 
 func (e *UntrustedError) Error() string {
@@ -32,6 +34,8 @@ func (e *UntrustedError) Error() string {
 func (e *UntrustedError) Problem() string {
 	what := "is not trusted"
 	switch {
+	case e.Unreadable:
+		return fmt.Sprintf("%s cannot be read (%v)", printable(e.Path), e.Reason)
 	case e.Reason != nil:
 		what += fmt.Sprintf(" (%v)", e.Reason)
 	case !e.Since.IsZero():
@@ -45,6 +49,9 @@ func (e *UntrustedError) Problem() string {
 
 // Remedy returns what the user can do.
 func (e *UntrustedError) Remedy() string {
+	if e.Unreadable {
+		return "make it a file that you may read, or leave it out with --no-config"
+	}
 	if e.Plugins {
 		return fmt.Sprintf("review it with `%s`, or name a directory of plugins with --plugins", e.command())
 	}

@@ -212,7 +212,7 @@ func TestUnreadableConfigIsNotSkipped(t *testing.T) {
 	}
 	o := discovering(w)
 	o.System.Dir, o.PluginsDir = w.Dir+"/pkg", w.Dir+"/plugins"
-	wantUntrusted(t, o, "bulkhead.toml is not trusted (is not a regular file)")
+	wantUntrusted(t, o, "bulkhead.toml cannot be read (is not a regular file)")
 }
 
 func TestPluginsOfWorkingDirectoryNeedTrust(t *testing.T) {

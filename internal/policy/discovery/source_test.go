@@ -121,7 +121,7 @@ func TestUntrustedProjectConfigIsNotSkippedForUserConfig(t *testing.T) {
 // TestDanglingLinkIsNotSkipped has a dangling link in each usual place: the config of the next place may grant more.
 func TestDanglingLinkIsNotSkipped(t *testing.T) {
 	for file, want := range map[string]string{
-		"pkg/bulkhead.toml":                   "/pkg/bulkhead.toml is not trusted (no such file or directory)",
+		"pkg/bulkhead.toml":                   "/pkg/bulkhead.toml cannot be read (no such file or directory)",
 		"home/.config/bulkhead/bulkhead.toml": "there is no such file",
 	} {
 		w := planted(t)
