@@ -35,7 +35,7 @@ func TestRefusalsAreLoggedAgainAfterTenSeconds(t *testing.T) {
 		first := count()
 		time.Sleep(10 * time.Second)
 		same := count()
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if next := count(); first != 20 || same != 0 || next != 20 {
 			t.Errorf("logged %d, within ten seconds %d, then %d; want 20, 0, 20", first, same, next)
 		}

@@ -87,10 +87,6 @@ func checkGrants(t *tomlfile.Table) {
 		switch key {
 		case "path", "name", "sha256":
 			t.Fault(key, "is not allowed in grants: the command sets it", "remove the key")
-		default:
-			if !slices.Contains(grantKeys, key) {
-				t.Fault(key, "is not a known key", "remove it, or correct its name: the keys are "+strings.Join(grantKeys, ", "))
-			}
 		case "fs", "git":
 			for i, granted := range t.Tables(key) {
 				field := map[string]string{"fs": "path", "git": "repo"}[key]
@@ -98,6 +94,10 @@ func checkGrants(t *tomlfile.Table) {
 					t.FaultItem(key, i, tomlfile.Quote(where)+" is not in the directories of the scenario", "begin it with ${project}, ${cwd}, ${home} or ${state}")
 				}
 				granted.Keys()
+			}
+		default:
+			if !slices.Contains(grantKeys, key) {
+				t.Fault(key, "is not a known key", "remove it, or correct its name: the keys are "+strings.Join(grantKeys, ", "))
 			}
 		}
 	}
