@@ -171,7 +171,7 @@ func (o *replayCommand) print(w page, r replay.Report) {
 		}
 		fmt.Fprintln(w)
 	}
-	if o.Policy != nil {
+	if o.Policy != nil && o.Policy.File != "" { // no file: the grants are the defaults
 		fmt.Fprintf(w, "the grants are those of %s\n", oneLine(o.Policy.File))
 	}
 	fmt.Fprintf(w, "%s %s: calls made again: %d, with other outcomes: %d\n", oneLine(o.Plugin.Name), oneLine(o.Plugin.Version), r.Replayed, r.Differing)

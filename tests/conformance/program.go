@@ -61,7 +61,7 @@ func (s *server) startProgram(ctx context.Context, program, work string, log io.
 	}
 }
 
-// endsStream is the scenario for which the server has to end the connection of a stream: only httpserver.TestHook causes that.
+// endsStream is the scenario for which the server has to end the connection of a stream: only the hook of httpserver for tests causes that.
 const endsStream = "server-sse-polling"
 
 // withoutHook returns the results without the scenario that a program cannot pass.

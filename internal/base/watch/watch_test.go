@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -525,7 +526,8 @@ func TestCallAwaitsCalm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "config")
 		var calm []bool
-		next := AfterChange
+		var next atomic.Int64 // Run reads it after times of its own
+		next.Store(int64(AfterChange))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		defer func() { cancel(); <-done }()
@@ -533,7 +535,7 @@ func TestCallAwaitsCalm(t *testing.T) {
 			defer close(done)
 			Run(ctx, Config{
 				Paths: func() []string { return w.paths }, Log: hclog.NewNullLogger(), Changed: func() {},
-				Again: func(_ []string, is bool) Next { calm = append(calm, is); return next },
+				Again: func(_ []string, is bool) Next { calm = append(calm, is); return Next(next.Load()) },
 				open: func() (*source, error) {
 					return &source{events: w.events, add: func(string) error { return nil }, remove: func(string) error { return nil }, close: func() {}}, nil
 				},
@@ -547,15 +549,15 @@ func TestCallAwaitsCalm(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		next = AfterCalm
+		next.Store(int64(AfterCalm))
 		change("1")
-		next = AfterChange
+		next.Store(int64(AfterChange))
 		change("two")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		next = AfterCalm
+		next.Store(int64(AfterCalm))
 		change("3")
-		next = AfterChange
+		next.Store(int64(AfterChange))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if got := fmt.Sprint(calm); got != "[false false false false true]" {
