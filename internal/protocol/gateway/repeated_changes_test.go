@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,7 @@ import (
 type restless struct {
 	*fakeBackend
 	reports map[string][]string // notifications, as method and URI, of the requests of each method
-	calls   int
+	calls   atomic.Int64
 }
 
 func (b *restless) Find(r call.Request) (Queued, *abi.Error) {
@@ -31,7 +32,7 @@ type restlessCall struct {
 }
 
 func (c restlessCall) Execute(ctx context.Context, n Notifier) (call.Result, error) {
-	c.b.calls++
+	c.b.calls.Add(1)
 	for _, report := range c.b.reports[c.method] {
 		method, uri, _ := strings.Cut(report, " ")
 		if err := n.Notify(ctx, "notifications/"+method, fmt.Appendf(nil, `{"uri":%q}`, uri)); err != nil {
@@ -92,10 +93,10 @@ func TestChangesDoNotMakeClientsRepeatRequests(t *testing.T) {
 				g := newGateway(t, Config{Offers: Offers{Prompts: true, PromptsChange: true, Resources: true, ResourcesChange: true, Subscribe: true}}, b)
 				one := connect(t, g)
 				one.say(initializeLine, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"note://a"}}`)
-				b.calls = 0
+				b.calls.Store(0)
 				obey(one, one.say(`{"jsonrpc":"2.0","id":2,`+c.first+`}`), 4*time.Second)
-				if b.calls > c.most || b.calls < min(c.most, 2) {
-					t.Errorf("the client made %d requests in 4 s, want up to %d", b.calls, c.most)
+				if n := int(b.calls.Load()); n > c.most || n < min(c.most, 2) {
+					t.Errorf("the client made %d requests in 4 s, want up to %d", n, c.most)
 				}
 			})
 		})
