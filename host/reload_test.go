@@ -297,14 +297,20 @@ func TestUntrustedConfigThatAppearsIsIgnored(t *testing.T) {
 	c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
 }
 
-func TestServerWithoutTrustServesOnceTrusted(t *testing.T) {
+// setupOnly is part of a list that has the tool bulkhead_setup only.
+const setupOnly = `"tools":[{"name":"bulkhead_setup"`
+
+func TestServerWithoutTrustOffersSetupUntilTrusted(t *testing.T) {
 	prompts := hosttest.Offering("p", "prompts = true", hosttest.ItemsOf("hello"))
 	w := hosttest.New(t, answering("a", "A"), prompts, configOf("a", "p"))
 	o := w.Options()
 	o.ConfigFile, o.ServeNothing = "", true
 	h := w.Open(t, o)
 	c := connect(t, h)
-	c.want(c.ask("tools/list", `{}`), `"tools":[]`)
+	remedy := "review it with `bulkhead trust " + filepath.Join(w.Dir, "work", "bulkhead.toml") + "`"
+	tools := c.ask("tools/list", `{}`)
+	c.want(tools, setupOnly, remedy, `"annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}]`)
+	c.want(c.ask("tools/call", `{"name":"bulkhead_setup","arguments":{}}`), `"content":[{"type":"text","text":"This server offers nothing yet.`, remedy)
 	c.want(c.ask("prompts/list", `{}`), `"prompts":[]`)
 	w.Trust(t, "work/bulkhead.toml")
 	reload(t, h)
@@ -312,6 +318,17 @@ func TestServerWithoutTrustServesOnceTrusted(t *testing.T) {
 	c.want(got, toolsChanged, `"method":"notifications/prompts/list_changed"`)
 	c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
 	c.want(c.ask("prompts/list", `{}`), `"hello"`)
+	c.want(c.ask("tools/call", `{"name":"bulkhead_setup"}`), "Unknown tool: bulkhead_setup")
+	if tools := c.ask("tools/list", `{}`); strings.Contains(tools, "bulkhead_setup") {
+		t.Errorf("a server with plugins lists %s", tools)
+	}
+	if removed, err := w.TrustStore().Remove(filepath.Join(w.Dir, "work", "bulkhead.toml")); err != nil || !removed {
+		t.Fatal(removed, err)
+	}
+	reload(t, h)
+	got = c.next() + c.next()
+	c.want(got, toolsChanged)
+	c.want(c.ask("tools/list", `{}`), setupOnly)
 }
 
 func TestReplacedModuleTakesOver(t *testing.T) {

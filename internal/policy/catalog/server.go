@@ -55,21 +55,9 @@ func (c *Catalog) serverConfig() gateway.Config {
 	if c.Server != nil && c.Server.Name != "" {
 		s.Name, s.Title = c.Server.Name, c.Server.Title
 	}
-	if c.Untrusted != nil {
-		s.Instructions = "This server offers nothing yet. " + c.Untrusted.Error() + ". Only the user can decide that. " + liveChanges
-	}
-	if c.Invalid != nil {
-		var lines []string
-		for _, p := range c.Invalid.Problems {
-			lines = append(lines, p.String())
-		}
-		s.Instructions = "This server offers nothing: its config is invalid. The user has to correct it. " + liveChanges +
-			" `bulkhead doctor` has details:\n" + list(lines)
-	}
-	if c.NoPlugins != nil && c.Options.Development != nil {
-		s.Instructions = "This server offers nothing yet: " + visible.Bounded(c.NoPlugins.Error(), maxReason) + ". The tools are offered without a restart then."
-	} else if c.NoPlugins != nil {
-		s.Instructions = "This server offers nothing yet: " + c.NoPlugins.Error() + ". Only the user can do that. " + liveChanges
+	s.Instructions = c.whyNothing()
+	if tool := c.setupTool(); tool != nil {
+		s.Tools = append(s.Tools, *tool)
 	}
 	if c.speaksForItself() {
 		m := c.Plugins[0].Manifest.Server
@@ -97,10 +85,6 @@ func (c *Catalog) serverConfig() gateway.Config {
 	}
 	return s
 }
-
-// liveChanges is the text for clients that says which remedies need a restart of a server without tools.
-const liveChanges = "The tools are offered without a restart once the files are there, correct and trusted; other flags and environment variables " +
-	"need a restart."
 
 // Bounds of the problems in instructions, since clients pass them to a model.
 const (

@@ -43,7 +43,10 @@ func (p *plugin) enqueue(r call.Request, write bool) *queued {
 // enqueueToolCall queues a call of the tool that r names. It returns nil if that tool is not offered.
 func (g *generation) enqueueToolCall(r call.Request) gateway.Queued {
 	tool := g.catalog.Tool(r.Name)
-	if tool == nil {
+	switch {
+	case tool == nil && g.catalog.IsSetup(r.Name):
+		return setup{g.catalog}
+	case tool == nil:
 		return nil
 	}
 	q := g.plugins[tool.Plugin.Index].enqueue(r, tool.Write)
