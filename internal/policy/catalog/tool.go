@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/schema"
@@ -46,18 +47,37 @@ func (t *Tool) PluginParams(params json.RawMessage) json.RawMessage {
 	return rawjson.Replace(params, "name", rawjson.Quote(t.Name))
 }
 
-// CheckArguments validates the arguments of a call; absent arguments count as an empty object. It decodes at most as many
-// values as fit into the memory that the call itself may use.
-func (t *Tool) CheckArguments(arguments json.RawMessage, l manifest.Limits) error {
-	s, err := t.schema()
-	if err != nil {
-		return fmt.Errorf("has an invalid input schema: %w", err)
-	}
+// CheckArguments validates the arguments of a call, unless the plugin does that itself, and returns those that the tool's schema does not
+// declare. Absent arguments count as an empty object. It decodes at most as many values as fit into the memory that the call itself may use.
+func (t *Tool) CheckArguments(arguments json.RawMessage, l manifest.Limits) ([]schema.Undeclared, error) {
+	byHost := t.Plugin.Manifest.Validate == manifest.ValidateHost
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	if err := s.ValidateArguments(arguments, int((l.Memory+l.Input)/schema.BytesPerValue)); err != nil {
-		return fmt.Errorf("was called with arguments that do not match its schema: %w", err)
+	s, err := t.schema()
+	switch {
+	case err != nil && byHost:
+		return nil, fmt.Errorf("has an invalid input schema: %w", err)
+	case err != nil: // the plugin accepts what the schema cannot describe
+		return nil, nil
+	case !byHost:
+		return s.Undeclared(arguments), nil
 	}
-	return nil
+	undeclared, err := s.ValidateArguments(arguments, int((l.Memory+l.Input)/schema.BytesPerValue))
+	if err != nil {
+		return nil, fmt.Errorf("was called with arguments that do not match its schema: %w%s", err, meant(undeclared))
+	}
+	return undeclared, nil
+}
+
+// meant returns which names the caller may have meant by undeclared ones; "" if it is unknown. What a misspelled argument should have been
+// is often what is missing.
+func meant(undeclared []schema.Undeclared) string {
+	text := ""
+	for _, u := range undeclared {
+		if u.Nearest != "" {
+			text += fmt.Sprintf("; did you mean %q by %s?", u.Nearest, visible.Quote(u.Name))
+		}
+	}
+	return text
 }

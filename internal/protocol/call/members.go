@@ -46,3 +46,14 @@ func (r Result) Members() iter.Seq2[string, []byte] {
 		}
 	}
 }
+
+// AddMeta returns r with a member of the _meta of its Body, which must be a valid JSON object. Of a _meta that is not an object nothing is
+// kept.
+func (r Result) AddMeta(key string, value []byte) Result {
+	meta := rawjson.Member(r.Body, "_meta")
+	if rawjson.Kind(meta) != '{' {
+		meta = []byte("{}")
+	}
+	r.Body, r.members = rawjson.Replace(r.Body, "_meta", rawjson.Replace(meta, key, value)), nil
+	return r
+}

@@ -107,3 +107,28 @@ func TestValidateRefusesWhatEndsParsersOfClients(t *testing.T) {
 		})
 	}
 }
+
+func TestAddMeta(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"content":[]}`:                      `{"_meta":{"k":7},"content":[]}`,
+		`{"_meta":{"a":1,"k":2},"content":1}`: `{"_meta":{"k":7,"a":1},"content":1}`,
+		`{"_meta":3}`:                         `{"_meta":{"k":7}}`,
+		`{}`:                                  `{"_meta":{"k":7}}`,
+	} {
+		r := Result{Kind: ToolError, Body: []byte(body), Fuel: 5}
+		if why := r.Validate(); why != "" {
+			t.Fatal(why)
+		}
+		got := r.AddMeta("k", []byte("7"))
+		if string(got.Body) != want || got.Kind != ToolError || got.Fuel != 5 {
+			t.Errorf("%s: got %+v, %s; want %s", body, got, got.Body, want)
+		}
+		var members []string
+		for key, value := range got.Members() {
+			members = append(members, fmt.Sprintf("%q:%s", key, value))
+		}
+		if text := "{" + strings.Join(members, ",") + "}"; text != want {
+			t.Errorf("%s: the members are %s, want %s", body, text, want)
+		}
+	}
+}

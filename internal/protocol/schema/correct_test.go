@@ -71,7 +71,7 @@ func TestValidateArgumentsShowsCorrection(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := ""
-			if err := s.ValidateArguments(json.RawMessage(c.value), 1000); err != nil {
+			if err := validateArguments(s, c.value); err != nil {
 				got = err.Error()
 			}
 			if got != c.want {
@@ -103,7 +103,7 @@ func TestCorrectionsAreBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.ValidateArguments(json.RawMessage(c.value), 1<<20); err == nil || err.Error() != c.want {
+			if err := validateArguments(s, c.value); err == nil || err.Error() != c.want {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
@@ -113,7 +113,7 @@ func TestCorrectionsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	many := `["` + strings.Repeat(`3","`, 100_000) + `3"]`
-	if err := s.ValidateArguments(json.RawMessage(many), 1<<20); err == nil || len(err.Error()) > 4000 || !strings.Contains(err.Error(), "write 3") {
+	if err := validateArguments(s, many); err == nil || len(err.Error()) > 4000 || !strings.Contains(err.Error(), "write 3") {
 		t.Errorf("got %d bytes", len(fmt.Sprint(err)))
 	}
 }
@@ -126,7 +126,7 @@ func TestCorrectionsAreNoReasonToRefuse(t *testing.T) {
 	}
 	text := `"` + strings.Repeat(" ", 60_000) + `1"`
 	value := "[" + strings.Repeat(text+",", 1100) + text + "]"
-	if err := s.ValidateArguments(json.RawMessage(value), 1<<20); err == nil || !strings.Contains(err.Error(), "/0: must match one of: /0: must be object, not string | ") {
+	if err := validateArguments(s, value); err == nil || !strings.Contains(err.Error(), "/0: must match one of: /0: must be object, not string | ") {
 		t.Errorf("got %.200v", err)
 	}
 }

@@ -34,6 +34,8 @@ type Schema struct {
 	// properties maps the folded form of each property name of the root schema to the names that have this form. The function fold
 	// computes that form.
 	properties map[string][]string
+	// declared contains the names of the properties that the schema declares; nil if it permits further ones.
+	declared map[string]bool
 }
 
 // Compile compiles a JSON Schema. A schema without $schema belongs to draft 2020-12. The error contains the location of the invalid
@@ -50,7 +52,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema is not valid: %s", visible.Truncate(err.Error(), maxFailure))
 	}
-	s := &Schema{root: root, properties: map[string][]string{}}
+	s := &Schema{root: root, properties: map[string][]string{}, declared: declaredBy(root)}
 	if root.object != nil {
 		for name := range root.object.properties {
 			s.properties[fold(name)] = append(s.properties[fold(name)], name)
@@ -77,13 +79,19 @@ func (s *Schema) ValidateWithin(raw json.RawMessage, values int) error {
 }
 
 // ValidateArguments is ValidateWithin for the arguments of a call. If a value has a wrong type, the error shows the value, unless it is
-// long, and what to write instead. Because the value may be a secret, only the caller may see the error.
-func (s *Schema) ValidateArguments(raw json.RawMessage, values int) error {
+// long, and what to write instead. Because the value may be a secret, only the caller may see the error. ValidateArguments also returns the
+// arguments that s does not declare, whether or not s permits them.
+func (s *Schema) ValidateArguments(raw json.RawMessage, values int) ([]Undeclared, error) {
 	v, err := s.decode(raw, values)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err = s.validate(v, &evaluation{}); err == nil || err == errTooCostly {
+	return s.undeclaredIn(v), s.validateArguments(v)
+}
+
+func (s *Schema) validateArguments(v any) error {
+	err := s.validate(v, &evaluation{})
+	if err == nil || err == errTooCostly {
 		return err
 	}
 	// Computing corrections takes additional work. If that work exceeds the limit, the error without corrections is returned.

@@ -213,7 +213,7 @@ func FuzzValidate(f *testing.F) {
 			return
 		}
 		err = s.Validate(json.RawMessage(value))
-		corrected := s.ValidateArguments(json.RawMessage(value), 1<<20)
+		corrected := validateArguments(s, value)
 		if (err == nil) != (corrected == nil) {
 			t.Errorf("Validate: %v; ValidateArguments: %v", err, corrected)
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
@@ -78,15 +77,22 @@ func (q *queued) ResponseWritten() {
 func (q *queued) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
 	defer q.ticket.leave()
 	return q.recorded(ctx, func(record func(audit.Operation)) (call.Result, error) {
-		if q.tool != nil {
-			if q.plugin.Manifest.Validate == manifest.ValidateHost {
-				if err := q.tool.CheckArguments(q.Arguments, q.plugin.Grant.Limits); err != nil {
-					return call.Result{}, q.Failure(failureArguments, err.Error())
-				}
-			}
-			q.Params, q.Output = q.tool.PluginParams(q.Params), q.tool.OutputNumber
+		if q.tool == nil {
+			return q.send(ctx, n, record)
 		}
-		return q.send(ctx, n, record)
+		undeclared, err := q.tool.CheckArguments(q.Arguments, q.plugin.Grant.Limits)
+		if err != nil {
+			return call.Result{}, q.Failure(failureArguments, err.Error())
+		}
+		q.Params, q.Output = q.tool.PluginParams(q.Params), q.tool.OutputNumber
+		result, err := q.send(ctx, n, record)
+		if len(undeclared) > 0 {
+			q.logUndeclared(undeclared)
+			if err == nil {
+				return withUndeclared(result, undeclared)
+			}
+		}
+		return result, err
 	})
 }
 

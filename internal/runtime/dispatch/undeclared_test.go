@@ -1,0 +1,55 @@
+package dispatch_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+)
+
+// A misspelled optional argument has no effect on the tool, so the result and the log report it, whoever validates arguments.
+func TestUndeclaredArgumentsAreReported(t *testing.T) {
+	input := "[tools.input]\ntype = 'object'\nproperties.limit.type = 'integer'\n"
+	byPlugin := hosttest.Plugin("own", wasmtest.Answering(`{"result":{"content":[],"isError":true,"_meta":{"a":1}}}`), hosttest.Reads("own_reads")+input)
+	byPlugin["plugins/own/plugin.toml"] = strings.Replace(byPlugin["plugins/own/plugin.toml"], "[module]", "validate = 'plugin'\n[module]", 1)
+	w := hosttest.New(t, byPlugin,
+		hosttest.Plugin("hand", wasmtest.Answering(hosttest.Done), hosttest.Reads("hand_reads")+input),
+		hosttest.Plugin("sad", wasmtest.Answering(`{"error":{"code":-7,"message":"m"}}`), hosttest.Reads("sad_reads")+input))
+	h := w.Open(t, w.Options())
+	for _, c := range []struct {
+		tool, arguments string
+		meta            string // of the result
+		log             string
+	}{
+		{"hand_reads", `{"limit":3}`, ``, ``},
+		{"hand_reads", ``, ``, ``},
+		{"hand_reads", `{"limt":"secret"}`, `{"bulkhead/undeclared_arguments":[{"name":"limt","did_you_mean":"limit"}]}`, `tool=hand_reads arguments="limt (did you mean limit?)"`},
+		{"own_reads", `{"limit":3}`, `{"a":1}`, ``},
+		{"own_reads", `{"limt":"secret","b c":0}`, `{"bulkhead/undeclared_arguments":[{"name":"b c"},{"name":"limt","did_you_mean":"limit"}],"a":1}`, `tool=own_reads arguments="\"b c\", limt (did you mean limit?)"`},
+		{"sad_reads", `{"limt":"secret"}`, ``, `tool=sad_reads arguments="limt (did you mean limit?)"`},
+	} {
+		before := len(w.Log.String())
+		answer, err := h.Call(t.Context(), c.tool, json.RawMessage(c.arguments), host.Client{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var result struct {
+			Meta json.RawMessage `json:"_meta"`
+		}
+		if answer.Result != nil {
+			if err := json.Unmarshal(answer.Result, &result); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if string(result.Meta) != c.meta {
+			t.Errorf("%s %s: the result has _meta %s, want %s", c.tool, c.arguments, result.Meta, c.meta)
+		}
+		log := w.Log.String()[before:]
+		if reported := strings.Contains(log, "does not declare"); reported != (c.log != "") || !strings.Contains(log, c.log) || strings.Contains(log, "secret") {
+			t.Errorf("%s %s: the log has %s\nwant %q", c.tool, c.arguments, log, c.log)
+		}
+	}
+}
