@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -58,6 +60,36 @@ func request(ctx context.Context, h opened, method string, params any) (host.Ans
 func reportAnswerError(a host.Answer) error {
 	fmt.Fprintf(os.Stderr, "bulkhead: error %d: %s\n", a.Error.Code, visible.Text(a.Error.Message))
 	return exitCode(a)
+}
+
+// reportNotGot prints the error of an answer to a request for a prompt or resource to stderr, with a remedy if the list of its kind lacks
+// the requested name, and returns the exit status. command lists what there is.
+func reportNotGot(ctx context.Context, h opened, a host.Answer, list listRequest, name, command string) error {
+	switch a.Error.Code {
+	case abi.CodeMethodNotFound:
+		fmt.Fprintf(os.Stderr, "bulkhead: error %d: %s is unknown: no plugin offers %s\n", a.Error.Code, visible.Quote(name), list.member)
+		return exitCode(a)
+	case abi.CodeInvalidParams, abi.CodeResourceNotFound:
+	default:
+		return reportAnswerError(a)
+	}
+	status := reportAnswerError(a)
+	items, err := listAll(ctx, h, list.method, list.member)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, raw := range items {
+		var item listItem
+		if err := json.Unmarshal(raw, &item); err != nil {
+			return fmt.Errorf("cannot read the list: %w", err)
+		}
+		known = append(known, cmp.Or(item.URI, item.Name))
+	}
+	if !slices.Contains(known, name) {
+		fmt.Fprintf(os.Stderr, "  remedy: %s\n", usage.DidYouMean(name, known, command+" lists all "+list.member))
+	}
+	return status
 }
 
 // sanitizeFor replaces characters in text of a plugin that a terminal would interpret, or that hide or reorder text, if w is a terminal.
@@ -130,6 +162,11 @@ func printItems(to io.Writer, items []json.RawMessage) error {
 
 // listRequest is a list method of MCP, and the member of its result that contains the list.
 type listRequest struct{ method, member string }
+
+var (
+	listPrompts   = listRequest{abi.MethodPromptsList, "prompts"}
+	listResources = listRequest{abi.MethodResourcesList, "resources"}
+)
 
 // printList prints the lists one after the other; as JSON, one list is printed as an array, several as an object.
 func printList(c *cobra.Command, h opened, asJSON bool, lists ...listRequest) error {

@@ -195,7 +195,7 @@ func (o *options) completePrompts(c *cobra.Command, args []string, _ string) ([]
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return o.completeList(c, listRequest{abi.MethodPromptsList, "prompts"}, func(_ *host.Host, items []listItem) ([]string, cobra.ShellCompDirective) {
+	return o.completeList(c, listPrompts, func(_ *host.Host, items []listItem) ([]string, cobra.ShellCompDirective) {
 		var names []string
 		for _, item := range items {
 			names = append(names, completion(item.Name, item.Description))
@@ -209,7 +209,7 @@ func (o *options) completeResources(c *cobra.Command, args []string, _ string) (
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return o.completeList(c, listRequest{abi.MethodResourcesList, "resources"}, func(_ *host.Host, items []listItem) ([]string, cobra.ShellCompDirective) {
+	return o.completeList(c, listResources, func(_ *host.Host, items []listItem) ([]string, cobra.ShellCompDirective) {
 		var uris []string
 		for _, item := range items {
 			uris = append(uris, completion(item.URI, item.Name))
@@ -224,7 +224,7 @@ func (o *options) completePromptArgument(c *cobra.Command, args, given []string,
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return o.completeList(c, listRequest{abi.MethodPromptsList, "prompts"}, func(h *host.Host, items []listItem) ([]string, cobra.ShellCompDirective) {
+	return o.completeList(c, listPrompts, func(h *host.Host, items []listItem) ([]string, cobra.ShellCompDirective) {
 		var all []argument
 		for _, item := range items {
 			if item.Name == args[0] {

@@ -38,7 +38,7 @@ messages of that prompt, as the server sends them to clients.`,
 			}
 			return o.withHost(c, asJSON, func(h opened) error {
 				if len(args) == 0 {
-					return printList(c, h, asJSON, listRequest{abi.MethodPromptsList, "prompts"})
+					return printList(c, h, asJSON, listPrompts)
 				}
 				return getPrompt(c, h, args[0], arguments, asJSON)
 			})
@@ -60,7 +60,7 @@ func getPrompt(c *cobra.Command, h opened, name string, arguments map[string]str
 	case err != nil:
 		return err
 	case answer.Error != nil:
-		return reportAnswerError(answer)
+		return reportNotGot(c.Context(), h, answer, listPrompts, name, "`bulkhead prompt`")
 	case asJSON:
 		return printJSON(c.OutOrStdout(), answer.Result)
 	}

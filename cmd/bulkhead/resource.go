@@ -33,7 +33,7 @@ one, print the contents of that resource, unchanged unless stdout is a terminal.
 			}
 			return o.withHost(c, asJSON, func(h opened) error {
 				if len(args) == 0 {
-					return printList(c, h, asJSON, listRequest{abi.MethodResourcesList, "resources"}, listRequest{abi.MethodResourcesTemplatesList, "resourceTemplates"})
+					return printList(c, h, asJSON, listResources, listRequest{abi.MethodResourcesTemplatesList, "resourceTemplates"})
 				}
 				return readResource(c, h, args[0], asJSON)
 			})
@@ -51,7 +51,7 @@ func readResource(c *cobra.Command, h opened, uri string, asJSON bool) error {
 	case err != nil:
 		return err
 	case answer.Error != nil:
-		return reportAnswerError(answer)
+		return reportNotGot(c.Context(), h, answer, listResources, uri, "`bulkhead resource`")
 	case asJSON:
 		return printJSON(c.OutOrStdout(), answer.Result)
 	}
