@@ -33,8 +33,8 @@ bulkhead.toml. The grant contains the SHA-256 of plugin.toml, which contains tha
 module: the host runs exactly what was reviewed. Comments and order are preserved.
 
 The file spells out every grant, and can be narrowed later. Requests that are too broad
-to grant with a yes (the home directory, servers on your own network, the values of
-variables) are shown with the lines that would grant them.
+to grant with a yes (the home directory, the public web, servers on your own network, the
+values of variables) are shown with the lines that would grant them.
 
 Exit codes: 0 added; 1 no consent; 2 it cannot be added (invalid manifest or config, a
 module with a different digest, a duplicate plugin, name or tool), or consent cannot be
@@ -63,11 +63,15 @@ func (a *addCommand) flags(c *cobra.Command) {
 	f.BoolVar(&a.plugin.AllowWrite, "allow-write", false, "offer the write tools of a plugin with write = \"opt-in\"")
 	f.StringArrayVar(&a.plugin.AllowTools, "allow-tool", nil, "offer only tools whose names, without prefix, match `pattern`; repeatable")
 	f.StringArrayVar(&a.plugin.Env, "env", nil, "grant the variable `NAME`, with its value in the environment of the host;\nrepeatable")
+	f.BoolVar(&a.plugin.PublicWeb, "public-web", false, publicWebUsage)
 	f.StringVar(&a.plugin.Prefix, "prefix", "", "`prefix` of the names of its tools, as clients see them")
 	f.BoolVar(&a.plugin.Repin, "repin", false, "review a plugin of the config again, and change only its digest there")
 	f.BoolVar(&a.dryRun, "dry-run", false, "show everything, change nothing")
 	f.BoolVar(&a.asJSON, "json", false, "print JSON: {\"added\", \"config\", \"plugin\": {\"asks_for\", \"tools\", …}, \"table\"}; never prompts")
 }
+
+// publicWebUsage describes the flag --public-web.
+const publicWebUsage = "grant the public web to a plugin that asks for it: any web server with public addresses"
 
 // configFlag defines --config on c.
 func configFlag(c *cobra.Command, o *host.Options) {
@@ -75,7 +79,7 @@ func configFlag(c *cobra.Command, o *host.Options) {
 }
 
 func (a *addCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	if a.plugin.Repin && (a.plugin.ReadOnly || a.plugin.AllowWrite || a.plugin.AllowTools != nil || a.plugin.Env != nil || a.plugin.Prefix != "") {
+	if a.plugin.Repin && (a.plugin.ReadOnly || a.plugin.AllowWrite || a.plugin.AllowTools != nil || a.plugin.Env != nil || a.plugin.PublicWeb || a.plugin.Prefix != "") {
 		return usage.Errorf("--repin changes only the digest: edit the plugin's table in the config for other changes")
 	}
 	asks := !a.yes && !a.dryRun

@@ -28,6 +28,7 @@ type initCommand struct {
 	host                host.Options
 	names, env          []string
 	all, allowWrite     bool
+	publicWeb           bool
 	yes, dryRun, asJSON bool
 }
 
@@ -61,6 +62,7 @@ project cannot be prepared, or consent cannot be asked for.`,
 	f.BoolVar(&i.all, "all", false, "all installed plugins")
 	f.StringArrayVar(&i.env, "env", nil, "value of a variable that a plugin requests: `NAME=VALUE`, repeatable")
 	f.BoolVar(&i.allowWrite, "allow-write", false, "offer the write tools of plugins with write = \"opt-in\"")
+	f.BoolVar(&i.publicWeb, "public-web", false, publicWebUsage)
 	projectFlag(c, &i.host)
 	f.StringVar(&i.host.ConfigFile, "config", "", "config `file` (default: bulkhead.toml in the working directory if it exists, else\nin the project)")
 	f.StringVar(&i.host.PluginsDir, "plugins", "", "`directory` of installed plugins")
@@ -111,7 +113,7 @@ func (i *initCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer
 	if err := i.choose(ctx, stdin, stdout, asks); err != nil {
 		return err
 	}
-	setup, err := install.ProposeSetup(i.host, install.Preparation{Plugins: i.names, Env: env, AllowWrite: i.allowWrite})
+	setup, err := install.ProposeSetup(i.host, install.Preparation{Plugins: i.names, Env: env, PublicWeb: i.publicWeb, AllowWrite: i.allowWrite})
 	if err != nil {
 		return err
 	}

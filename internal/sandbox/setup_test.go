@@ -258,6 +258,10 @@ func (s *Setup) newFetch() (*fetch.Fetcher, error) {
 		Log:    s.Log,
 	}
 	for _, granted := range s.Grant.HTTP {
+		if granted.PublicWeb {
+			c.PublicWeb = true
+			continue
+		}
 		g := fetch.Grant{Origin: granted.Origin, Private: granted.Private}
 		if credential := granted.Credential; credential != nil {
 			g.Credential = &fetch.Credential{Header: credential.Header, Value: func() (string, error) { return s.secret(credential) }}

@@ -92,6 +92,38 @@ func TestOnlyGrantedOriginsAreRequested(t *testing.T) {
 	}
 }
 
+// TestPublicWebGrantReachesNoOtherNetwork requests what the public web does not include, and redirects to it from a granted server.
+func TestPublicWebGrantReachesNoOtherNetwork(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	defer other.Close()
+	granted := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, strings.TrimPrefix(r.URL.Path, "/to/"), http.StatusFound)
+	}))
+	defer granted.Close()
+	w := newWorkspace(t)
+	w.addIntruder(fmt.Sprintf("git = []\nhttp = [\"public-web\", { origin = %q, private = true }]\n", granted.URL))
+	s := w.serve()
+	const denied, invalid = `.*\(denied\)`, `.*\(invalid\)`
+	var all []intrusion
+	for url, want := range map[string]string{
+		other.URL + "/": denied, "http://127.0.0.1/": denied, "http://localhost/": denied, "https://localhost/": denied, "http://[::1]/": denied,
+		"http://10.0.0.1/": denied, "http://169.254.169.254/latest/meta-data/": denied, "http://100.64.0.1/": denied, "http://0.0.0.0/": denied,
+		"http://[64:ff9b::7f00:1]/": denied, "http://[2002:7f00:1::1]/": denied, "http://[::ffff:127.0.0.1]/": invalid, "http://2130706433/": invalid,
+		"http://0177.0.0.1/": invalid, "http://0x7f.1/": invalid, "http://localhost./": invalid, "http://me@localhost/": invalid, "http://example.com:8080/": denied,
+		"ftp://example.com/": invalid, granted.URL + "/to/http://localhost/": denied, granted.URL + "/to/" + other.URL: denied,
+	} {
+		all = append(all, intrusion{url, action{Do: "ask", Op: "http/fetch", Params: map[string]any{"url": url}}, "", want})
+	}
+	w.intrude(t, s, all)
+	s.end()
+	w.checkRecords(all)
+	if n := reached.Load(); n > 0 {
+		t.Errorf("a server that was not granted got %d requests", n)
+	}
+}
+
 // TestRepositoryRunsNoProgram covers configuration and hooks of a repository, and arguments that git would interpret.
 func TestRepositoryRunsNoProgram(t *testing.T) {
 	t.Parallel()

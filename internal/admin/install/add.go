@@ -132,6 +132,9 @@ func checkChoice(o discovery.Options, m *manifest.Manifest, c review.Choice) err
 			return usage.Errorf("--allow-tool %s: %s has no such tool; %s", tomlfile.Quote(glob), m.Name, usage.DidYouMean(glob, names, "its tools are "+strings.Join(names, ", ")))
 		}
 	}
+	if c.PublicWeb && !slices.Contains(m.Capabilities.HTTP, manifest.PublicWeb) {
+		return usage.Errorf("--public-web: %s does not ask for the public web: remove the flag", m.Name)
+	}
 	for _, name := range c.Env {
 		switch err := manifest.CheckEnv(name); {
 		case err != nil:

@@ -252,7 +252,8 @@ func TestAddRefuses(t *testing.T) {
 		"an invalid pattern":        {add: install.Addition{Dir: "../plugins/first", Choice: review.Choice{AllowTools: []string{"["}}}, want: []string{`--allow-tool "[": is not a pattern`}},
 		"an unknown tool": {add: install.Addition{Dir: "../plugins/first", Choice: review.Choice{AllowTools: []string{"first_*", "firts_read"}}},
 			want: []string{`--allow-tool "firts_read": first has no such tool; did you mean "first_read"?`}},
-		"a variable that the plugin does not ask for": {add: install.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: first does not ask for this variable`}},
+		"a variable that the plugin does not ask for":     {add: install.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: first does not ask for this variable`}},
+		"the public web that the plugin does not ask for": {add: install.Addition{Dir: "../plugins/first", Choice: review.Choice{PublicWeb: true}}, want: []string{"--public-web: first does not ask for the public web: remove the flag"}},
 		"an unset variable": {add: install.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: the variable is not set in this environment`},
 			before: func(t *testing.T, w *admintest.Workspace) {
 				w.Plugin(t, "first", "[capabilities]\nenv = [\"TOKEN\"]\n")

@@ -87,6 +87,9 @@ func needs(m *manifest.Manifest) string {
 			list = append(list, fmt.Sprintf("%s (%s)", placeWords.Replace(f.Path), f.Access))
 		}
 	}
+	if slices.Contains(m.Capabilities.HTTP, manifest.PublicWeb) {
+		list = append(list, "web servers: --public-web, or http in the config")
+	}
 	for _, r := range m.Requires {
 		switch {
 		case len(r.Tools) > 0, r.Optional:
@@ -107,6 +110,7 @@ func needs(m *manifest.Manifest) string {
 type Preparation struct {
 	Plugins    []string          // names of installed plugins
 	Env        map[string]string // values of variables that plugins request; they override those of the manifests
+	PublicWeb  bool              // grants the public web to plugins that request it
 	AllowWrite bool              // offers the write tools of plugins with write = "opt-in"
 }
 
@@ -218,15 +222,20 @@ func (s *Setup) addTables(o discovery.Options, c *config.Config, problems tomlfi
 		}
 		s.Plugins = append(s.Plugins, plugin)
 	}
-	if err := s.checkVariables(c, wanted); err != nil {
+	if err := s.checkGrants(c, wanted); err != nil {
 		return err
 	}
 	s.config, s.Adds = c, string(c.Content()[len(s.file.Data):])
 	return nil
 }
 
-// checkVariables returns an error if a variable of wanted is in no table that Write adds. c is the resulting config.
-func (s *Setup) checkVariables(c *config.Config, wanted Preparation) error {
+// checkGrants returns an error if a variable or the public web of wanted is in no table that Write adds. c is the resulting config.
+func (s *Setup) checkGrants(c *config.Config, wanted Preparation) error {
+	web := func(h config.HTTP) bool { return h.PublicWeb }
+	if wanted.PublicWeb && !slices.ContainsFunc(c.Plugins, func(p config.Plugin) bool { return slices.ContainsFunc(p.HTTP, web) }) {
+		return usage.Errorf("--public-web has no effect: no plugin that is added requests the public web, and init does not change existing tables: remove the flag, or write http = [%q] in %s",
+			manifest.PublicWeb, s.Config)
+	}
 	for _, name := range slices.Sorted(maps.Keys(wanted.Env)) {
 		granted := func(p config.Plugin) bool { _, ok := p.Env[name]; return ok }
 		var added, existing []string
@@ -287,7 +296,7 @@ func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, plac
 		}
 	}
 	granted := slices.Sorted(maps.Keys(values))
-	request, entry := review.Ask(m, review.Choice{Env: granted, AllowWrite: wanted.AllowWrite && m.Write == manifest.WriteOptIn}, d, places, explain.NewResolver(places, nil))
+	request, entry := review.Ask(m, review.Choice{Env: granted, PublicWeb: wanted.PublicWeb, AllowWrite: wanted.AllowWrite && m.Write == manifest.WriteOptIn}, d, places, explain.NewResolver(places, nil))
 	entry.Name, entry.Path, entry.SHA256 = m.Name, "", ""
 	if len(values) > 0 {
 		entry.Env = values

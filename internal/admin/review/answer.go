@@ -1,12 +1,15 @@
 package review
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/dial"
 )
 
 // Answer states whether one thing is allowed for a plugin, and the reason.
@@ -21,22 +24,30 @@ type Answer struct {
 // Origin states whether the plugin may send requests to the web server at o.
 func (s Subject) Origin(o origin.Origin) Answer {
 	a := Answer{Asked: o.String()}
-	i := slices.IndexFunc(s.Grant.HTTP, func(h config.HTTP) bool { return h.Origin == o })
+	i := config.FindHTTP(s.Grant.HTTP, config.HTTP{Origin: o})
 	named := slices.Contains(normalizeOrigins(s.Manifest.Capabilities.HTTP), o.String())
+	public := slices.Contains(s.Manifest.Capabilities.HTTP, manifest.PublicWeb) && o.OnDefaultPort()
 	wildcard := slices.Contains(s.Manifest.Capabilities.HTTP, manifest.Any)
 	cut := s.cutBy("http", o.String())
+	if o.OnDefaultPort() {
+		cut = cmp.Or(cut, s.cutBy("http", manifest.PublicWeb))
+	}
 	switch {
 	case i < 0 && cut != "":
 		a.Why = cut
+	case i >= 0 && s.Grant.HTTP[i].PublicWeb && !isPublic(o.Host):
+		a.Why = fmt.Sprintf("%s is not a public address, and the public web is all that http (%s) grants", o.Host, s.Entry.At("http"))
 	case i >= 0:
 		a.Allowed, a.Why = true, s.originBy(s.Grant.HTTP[i])
 		if !s.Grant.HTTP[i].Private {
 			a.Why += "; refused if the name resolves to this machine or its network, because the grant does not have private = true"
 		}
-	case !named && !wildcard:
+	case !named && !public && !wildcard:
 		a.Why = s.Manifest.Name + " does not ask for it, so nothing can grant it"
 	case s.Config == "":
 		a.Why = "only a config file can grant a web server: " + example("http = [%q]", o)
+	case s.Entry.HTTP == nil && public:
+		a.Why = s.Manifest.Name + " asks for the public web, and gets it from a config that says so: " + example("http = [%q]", manifest.PublicWeb)
 	case s.Entry.HTTP == nil:
 		a.Why = s.Manifest.Name + " asks for any web server, and gets those that the config names: " + example("http = [%q]", o)
 	case config.IsLocal(o.Host):
@@ -45,6 +56,12 @@ func (s Subject) Origin(o origin.Origin) Answer {
 		a.Why = fmt.Sprintf("not in http (%s): add %q there", s.Entry.At("http"), o)
 	}
 	return a
+}
+
+// isPublic reports whether a host is, as far as its name tells, not this machine or another one that is not in the public web.
+func isPublic(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err != nil && !config.IsLocal(host) || err == nil && dial.Classify(a) == dial.Public
 }
 
 // Variable states whether the plugin sees the environment variable called name.

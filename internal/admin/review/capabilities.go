@@ -170,6 +170,10 @@ func (q *inquiry) origins() {
 				NotGiven: "name the servers: " + example(`http = ["https://…"]`)})
 			continue
 		}
+		if text == manifest.PublicWeb {
+			q.publicWeb()
+			continue
+		}
 		o, err := origin.Parse(text)
 		if err != nil {
 			continue // the manifest is invalid, so it is not reviewed
@@ -187,6 +191,18 @@ func (q *inquiry) origins() {
 		}
 		q.add(item)
 	}
+}
+
+// publicWeb adds the request for the public web, which consent grants only together with Choice.PublicWeb.
+func (q *inquiry) publicWeb() {
+	item := Item{Kind: Origin, What: manifest.PublicWeb, Words: "send requests to " + config.PublicWebWords,
+		Caution: "it can pass on what it reads to anyone, and what it receives was written by anyone"}
+	if q.choice.PublicWeb {
+		q.entry.HTTP = append(q.entry.HTTP, config.HTTP{PublicWeb: true})
+	} else {
+		item.NotGiven = "a yes does not grant it: pass --public-web, or " + example("http = [%q]", manifest.PublicWeb)
+	}
+	q.add(item)
 }
 
 // questionWords describe what each kind of question lets a call do. In the review, each follows the word "may".

@@ -53,6 +53,7 @@ func TestCompare(t *testing.T) {
 		"the same web server":                     {http("https://a"), http("https://A:443"), nil},
 		"a web server by name instead of any":     {http("*"), http("https://a"), []string{"+ capabilities.http: asks for the web server https://a", "  capabilities.http: no longer asks for any web server that you name"}},
 		"any web server":                          {http("https://a"), http("*"), []string{"+ capabilities.http: asks for any web server that you name", "  capabilities.http: no longer asks for the web server https://a"}},
+		"the public web":                          {http("*"), http("public-web"), []string{"+ capabilities.http: asks for any public web server (http on port 80, https on port 443)", "  capabilities.http: no longer asks for any web server that you name"}},
 		"a variable":                              {"", "[capabilities]\nenv = [\"A\"]\n", []string{"+ capabilities.env: asks for the variable A"}},
 		"a repository":                            {"", git("{ repo = \"/a\", access = \"r\" }"), []string{"+ capabilities.git: asks to read the repository /a"}},
 		"a repository to write":                   {git("{ repo = \"/a\", access = \"r\" }"), git("{ repo = \"/a\", access = \"rw\" }"), []string{"+ capabilities.git: asks to create branches in the repository /a"}},

@@ -15,8 +15,11 @@ import (
 // name ("*"): a listed name can be granted without the admin naming it.
 func (c *comparison) names(key, what string, old, new []string) {
 	c.list(key, "asks for", true, old, new, func(name string) string {
-		if name == manifest.Any {
+		switch name {
+		case manifest.Any:
 			return "any " + strings.TrimPrefix(what, "the ") + " that you name"
+		case manifest.PublicWeb: // no environment variable and no question has this name
+			return config.PublicWebWords
 		}
 		return what + " " + name
 	})

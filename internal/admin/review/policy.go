@@ -97,7 +97,7 @@ func Effective(s Subject) Policy {
 		})
 	}
 	for _, h := range s.Grant.HTTP {
-		p.Origins = append(p.Origins, Grant{What: h.Origin.String(), More: originMore(h), By: s.originBy(h)})
+		p.Origins = append(p.Origins, Grant{What: h.String(), More: originMore(h), By: s.originBy(h)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Grant.Env)) {
 		p.Variables = append(p.Variables, Grant{What: name, By: s.variableBy(name)})

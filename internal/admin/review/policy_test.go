@@ -8,6 +8,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
@@ -126,6 +127,57 @@ func TestEffective(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, lines(review.Effective(subject(t, c.defaults, c.table, c.flags)))); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestPublicWebIsExplained checks what is shown of the public web, and the answers to questions about an origin of it.
+func TestPublicWebIsExplained(t *testing.T) {
+	const request = "---\n[capabilities]\nhttp = [\"public-web\"]\n"
+	const granted = "http = [\"public-web\"]\n"
+	for name, c := range map[string]struct{ table, ceiling, origin, want string }{
+		"a public server":  {granted, "", "https://a.example", "true: http (bulkhead.toml:3); refused if the name resolves to this machine or its network, because the grant does not have private = true"},
+		"another port":     {granted, "", "https://a.example:8443", "false: notes does not ask for it, so nothing can grant it"},
+		"this machine":     {granted, "", "http://localhost", "false: localhost is not a public address, and the public web is all that http (bulkhead.toml:3) grants"},
+		"a shared address": {granted, "", "http://100.64.0.1", "false: 100.64.0.1 is not a public address, and the public web is all that http (bulkhead.toml:3) grants"},
+		"without a grant": {"read_only = true\n", "", "https://a.example",
+			"false: notes asks for the public web, and gets it from a config that says so: write http = [\"public-web\"] for the plugin in bulkhead.toml"},
+		"without a config":        {"", "", "https://a.example", "false: only a config file can grant a web server: write http = [\"https://a.example\"] for the plugin in bulkhead.toml"},
+		"with an empty list":      {"http = []\n", "", "https://a.example", "false: not in http (bulkhead.toml:3): add \"https://a.example\" there"},
+		"denied by the ceiling":   {granted, "http = ['https://b.example']", "https://a.example", "false: only origins that are in ceiling.http (/c:2) are"},
+		"narrowed by the ceiling": {granted, "http = ['https://b.example']", "https://b.example", "true: http (bulkhead.toml:3); refused if the name resolves to this machine or its network, because the grant does not have private = true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := review.Subject{Manifest: parse(t, request), Places: places, Entry: config.Plugin{Path: "/plugins/notes"}}
+			if c.table != "" {
+				cfg, problems := config.Parse("/etc/bulkhead.toml", []byte("[[plugins]]\npath = \"/plugins/notes\"\n"+c.table))
+				if problems.Err() != nil {
+					t.Fatal(problems)
+				}
+				s.Config, s.Entry = "/etc/bulkhead.toml", cfg.Plugins[0]
+			}
+			var problems tomlfile.Problems
+			if s.Grant, problems = config.Decide(s.Manifest, s.Entry, s.Defaults, places, config.Flags{}); problems.Err() != nil {
+				t.Fatal(problems)
+			}
+			if c.ceiling != "" {
+				ceiling, problems := config.ParseCeiling("/c", []byte("[ceiling]\n"+c.ceiling))
+				if problems.Err() != nil {
+					t.Fatal(problems)
+				}
+				s.Grant, _ = ceiling.Narrow(s.Manifest, s.Entry, places, s.Grant)
+			}
+			o, err := origin.Parse(c.origin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a := s.Origin(o); fmt.Sprintf("%t: %s", a.Allowed, a.Why) != c.want {
+				t.Errorf("got %t: %s, want %s", a.Allowed, a.Why, c.want)
+			}
+			if shown := review.Effective(s).Origins; c.table == granted && c.ceiling == "" &&
+				(len(shown) != 1 || shown[0].What != "public-web" || shown[0].More != "any public web server (http on port 80, https on port 443)") {
+				t.Errorf("shown as %+v", shown)
 			}
 		})
 	}

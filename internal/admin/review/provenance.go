@@ -114,6 +114,9 @@ func (s Subject) repositoryBy(g config.Git) string {
 
 func originMore(h config.HTTP) string {
 	var more []string
+	if h.PublicWeb {
+		more = append(more, config.PublicWebWords)
+	}
 	if h.Private {
 		more = append(more, "private")
 	}
@@ -124,10 +127,8 @@ func originMore(h config.HTTP) string {
 }
 
 func (s Subject) originBy(h config.HTTP) string {
-	for i, have := range s.Entry.HTTP {
-		if have.Origin == h.Origin {
-			return fmt.Sprintf("http (%s)", s.Entry.At(fmt.Sprintf("http[%d]", i)))
-		}
+	if i := config.FindHTTP(s.Entry.HTTP, h); i >= 0 {
+		return fmt.Sprintf("http (%s)", s.Entry.At(fmt.Sprintf("http[%d]", i)))
 	}
 	return s.requestedAt(s.Manifest.Capabilities.HTTPLine, "http")
 }

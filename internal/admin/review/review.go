@@ -67,6 +67,7 @@ type Choice struct {
 	ReadOnly   bool     // whether to withhold write tools and write access
 	AllowWrite bool     // whether to opt in to the write tools of a plugin with write = "opt-in"
 	AllowTools []string // globs of the tools to allow; nil: all tools
+	PublicWeb  bool     // whether to grant the public web, which consent alone does not grant
 	Env        []string // names of the variables whose values come from the host's environment
 }
 

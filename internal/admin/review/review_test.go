@@ -109,6 +109,18 @@ func TestAsk(t *testing.T) {
 				"origin: send requests to any web server | not given name the servers: write http = [\"https://…\"] for the plugin in bulkhead.toml"},
 			table: "http = [\"https://a.example\", \"http://b.example\"]\n",
 		},
+		"the public web is not granted with a yes": {
+			manifest: "[capabilities]\nhttp = [\"public-web\"]\n",
+			items: []string{"origin: send requests to any public web server (http on port 80, https on port 443) | caution it can pass on what it reads to anyone, and what it receives was written by anyone | " +
+				"not given a yes does not grant it: pass --public-web, or write http = [\"public-web\"] for the plugin in bulkhead.toml"},
+			table: "http = []\n",
+		},
+		"the public web is granted by a choice of its own": {
+			manifest: "[capabilities]\nhttp = [\"public-web\"]\n",
+			choice:   review.Choice{PublicWeb: true},
+			items:    []string{"origin: send requests to any public web server (http on port 80, https on port 443) | caution it can pass on what it reads to anyone, and what it receives was written by anyone"},
+			table:    "http = [\"public-web\"]\n",
+		},
 		"a variable is granted by reference, without its value": {
 			manifest: "[capabilities]\nenv = [\"TOKEN\", \"USER\"]\n",
 			choice:   review.Choice{Env: []string{"TOKEN"}},

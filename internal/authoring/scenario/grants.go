@@ -54,7 +54,7 @@ func (s *Scenario) checkNetwork(p Plugin, view *catalog.Catalog) error {
 			needed = PrivateNetwork
 		}
 		if p.Network == NoNetwork || origin.Private && p.Network != PrivateNetwork {
-			return refuse("http", fmt.Sprintf("grants %s, and scenarios do not reach the %s network unless the command says so", origin.Origin, needed), fmt.Sprintf(remedy, needed))
+			return refuse("http", fmt.Sprintf("grants %s, and scenarios do not reach the %s network unless the command says so", origin, needed), fmt.Sprintf(remedy, needed))
 		}
 	}
 	if remotes && p.Network == NoNetwork {

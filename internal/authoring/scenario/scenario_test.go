@@ -199,6 +199,7 @@ func TestNetworkNeedsPermission(t *testing.T) {
 		"an origin in the public network":         {public, scenario.PublicNetwork, nil, ""},
 		"a private origin in the private network": {private, scenario.PrivateNetwork, nil, ""},
 		"an origin past the ceiling":              {public, scenario.PrivateNetwork, ceiling, "/etc/ceiling.toml"},
+		"the public web":                          {`http = ["public-web"]`, scenario.NoNetwork, nil, "grants public-web, and scenarios do not reach the public network"},
 		"an origin that the ceiling allows":       {public, scenario.PublicNetwork, allowing, ""},
 		"a private origin past the ceiling":       {private, scenario.PrivateNetwork, allowing, "/etc/ceiling.toml"},
 		"no origin, whatever the ceiling allows":  {"http = []", scenario.NoNetwork, ceiling, ""},

@@ -75,6 +75,9 @@ func (o Origin) Authority() string {
 	return fmt.Sprintf("%s:%d", host, o.Port)
 }
 
+// OnDefaultPort reports whether the origin has its scheme's default port: 80 for http, 443 for https.
+func (o Origin) OnDefaultPort() bool { return o.Scheme != "" && o.Port == defaultPort(o.Scheme) }
+
 // String formats the origin as Parse accepts it.
 func (o Origin) String() string { return o.Scheme + "://" + o.Authority() }
 

@@ -93,6 +93,7 @@ func checkPrefixes(t *testing.T, want string, problems []string) {
 func TestNarrowEverythingElse(t *testing.T) {
 	network := "http = ['https://a', 'https://b', 'http://127.0.0.1']\nenv = ['A', 'B', 'GIT_X']\n"
 	http := conf("http = ['https://a',\n'https://b',\n{ origin = 'http://127.0.0.1', private = true }]\nenv = { A = '1', B = '2' }")
+	publicWeb := "[capabilities]\nhttp = ['public-web']\n"
 	git := "[[capabilities.git]]\nrepo = '${project}'\naccess = 'rw'\nremotes = ['https://a/r', 'https://b/r', '*']\n"
 	gitConfig := conf("git = [{ repo = '${project}', access = 'rw', remotes = ['https://a/r', 'https://b/r'] }]")
 	anyRemote := conf("git = [{ repo = '${project}', access = 'rw', remotes = ['*'] }]")
@@ -105,11 +106,22 @@ func TestNarrowEverythingElse(t *testing.T) {
 		want     any
 		problems string
 	}{
-		"origins":           {decide{caps: "[capabilities]\n" + network, config: http, ceiling: all("http = ['https://b']")}, origins, "https://b", "warning /etc/bulkhead.toml:3 plugins[0].http: https://a is not granted: it is not in ceiling.http (/etc/bulkhead/bulkhead.toml:2)|warning /etc/bulkhead.toml:5 plugins[0].http: http://127.0.0.1 is not granted"},
-		"no origin":         {decide{caps: "[capabilities]\nhttp = ['https://a']", config: conf(""), ceiling: all("http = []")}, origins, "", "warning /etc/bulkhead.toml:1 plugins[0].http: https://a is not granted"},
-		"another port":      {decide{caps: "[capabilities]\nhttp = ['https://a']", config: conf(""), ceiling: all("http = ['https://a:444']")}, origins, "", "warning /etc/bulkhead.toml:1 plugins[0].http: https://a is not granted"},
-		"private addresses": {decide{caps: "[capabilities]\n" + network, config: http, ceiling: all("http = ['https://a', 'https://b', 'http://127.0.0.1']")}, origins, "https://a https://b http://127.0.0.1", "warning /etc/bulkhead.toml:5 plugins[0].http: http://127.0.0.1 is granted without private = true: ceiling.http"},
-		"private, allowed":  {decide{caps: "[capabilities]\n" + network, config: http, ceiling: all("http = ['https://a', 'https://b', { origin = 'http://127.0.0.1', private = true }]")}, origins, "https://a https://b http://127.0.0.1!", ""},
+		"origins":        {decide{caps: "[capabilities]\n" + network, config: http, ceiling: all("http = ['https://b']")}, origins, "https://b", "warning /etc/bulkhead.toml:3 plugins[0].http: https://a is not granted: it is not in ceiling.http (/etc/bulkhead/bulkhead.toml:2)|warning /etc/bulkhead.toml:5 plugins[0].http: http://127.0.0.1 is not granted"},
+		"no origin":      {decide{caps: "[capabilities]\nhttp = ['https://a']", config: conf(""), ceiling: all("http = []")}, origins, "", "warning /etc/bulkhead.toml:1 plugins[0].http: https://a is not granted"},
+		"another port":   {decide{caps: "[capabilities]\nhttp = ['https://a']", config: conf(""), ceiling: all("http = ['https://a:444']")}, origins, "", "warning /etc/bulkhead.toml:1 plugins[0].http: https://a is not granted"},
+		"the public web": {decide{caps: publicWeb, config: conf("http = ['public-web', 'https://a']"), ceiling: all("http = ['public-web']")}, origins, "public-web https://a", ""},
+		"the public web, denied": {decide{caps: publicWeb, config: conf("http = [\n'public-web', 'https://a']"), ceiling: all("http = []")}, origins, "",
+			"warning /etc/bulkhead.toml:4 plugins[0].http: public-web is not granted: only origins that are in ceiling.http (/etc/bulkhead/bulkhead.toml:2) are|warning /etc/bulkhead.toml:4 plugins[0].http: https://a is not granted"},
+		"the public web, narrowed to its origins": {decide{caps: publicWeb, config: conf("http = ['public-web', 'https://a']"),
+			ceiling: all("http = ['https://a', 'https://b', 'https://c:8443', { origin = 'http://d', private = true }]")}, origins, "https://b http://d https://a",
+			"warning /etc/bulkhead.toml:3 plugins[0].http: public-web is not granted: only origins that are in ceiling.http"},
+		"the public web, denied to one plugin": {decide{caps: publicWeb, config: conf("http = ['public-web']"), ceiling: "[[plugins]]\nname = 'notes'\nhttp = ['https://b']"}, origins, "https://b",
+			"warning /etc/bulkhead.toml:3 plugins[0].http: public-web is not granted: only origins that are in plugins[0].http"},
+		"origins in the public web": {decide{caps: "[capabilities]\nhttp = ['*']\n", config: conf("http = ['https://a', 'https://a:444', { origin = 'https://b', private = true }]"), ceiling: all("http = ['public-web']")}, origins, "https://a https://b",
+			"warning /etc/bulkhead.toml:3 plugins[0].http: https://a:444 is not granted|warning /etc/bulkhead.toml:3 plugins[0].http: https://b is granted without private = true"},
+		"remotes in the public web": {decide{caps: git, config: gitConfig, ceiling: all("http = ['public-web']")}, repositories, "rw /home/me/work https://a/r https://b/r", ""},
+		"private addresses":         {decide{caps: "[capabilities]\n" + network, config: http, ceiling: all("http = ['https://a', 'https://b', 'http://127.0.0.1']")}, origins, "https://a https://b http://127.0.0.1", "warning /etc/bulkhead.toml:5 plugins[0].http: http://127.0.0.1 is granted without private = true: ceiling.http"},
+		"private, allowed":          {decide{caps: "[capabilities]\n" + network, config: http, ceiling: all("http = ['https://a', 'https://b', { origin = 'http://127.0.0.1', private = true }]")}, origins, "https://a https://b http://127.0.0.1!", ""},
 		"variables": {decide{caps: "[capabilities]\nenv = ['A', 'B', 'GIT_X']", config: conf("env = { A = '1', GIT_X = '3' }"), flags: config.Flags{Env: map[string]string{"B": "flag"}}, ceiling: all("env = ['A', 'GIT_*']")},
 			func(g config.Grant) any { return fmt.Sprint(g.Env) }, "map[A:1 GIT_X:3]", "warning /etc/bulkhead.toml:3 plugins[0].env: the variable B is not granted: it is not in ceiling.env (/etc/bulkhead/bulkhead.toml:2)"},
 		"a variable of --env": {decide{caps: "[capabilities]\nenv = ['B']", flags: config.Flags{Env: map[string]string{"B": "flag"}}, ceiling: all("env = []")},
@@ -172,7 +184,7 @@ func TestNarrowEverythingElse(t *testing.T) {
 func origins(g config.Grant) any {
 	var out []string
 	for _, h := range g.HTTP {
-		text := h.Origin.String()
+		text := h.String()
 		if h.Private {
 			text += "!"
 		}
@@ -261,8 +273,9 @@ func TestParseCeilingRefuses(t *testing.T) {
 func FuzzNarrow(f *testing.F) {
 	f.Add([]byte(all("fs = [{ path = '${project}', access = 'r' }, { path = '/home', access = 'rw' }]\nhttp = ['https://a']\ngit = [{ repo = '/', access = 'r', remotes = ['*'] }]\nenv = ['A*']\nlimits = { time = '1s', fuel = 1 }")),
 		[]byte(conf("fs = [{ path = '/home/me', access = 'rw' }]\nhttp = ['https://a', 'https://b']\ngit = [{ repo = '${project}', access = 'rw', remotes = ['https://a/r', '*'] }]\nenv = { A = '', B = '' }\nlimits = { time = '2s' }")))
+	f.Add([]byte(all("http = ['https://a', 'https://b:444']")), []byte(conf("http = ['public-web', 'https://c']")))
 	f.Add([]byte("[ceiling]\nread_only = true\nallow_tools = ['a*']\n[[plugins]]\nname = 'notes'\ndeny_tools = ['?']\nfs = []\n"), []byte(conf("isolation = 'reused'\nallow_write = true")))
-	m := &manifest.Manifest{Name: "notes", Capabilities: manifest.Capabilities{Env: []string{"*"}, HTTP: []string{"*"},
+	m := &manifest.Manifest{Name: "notes", Capabilities: manifest.Capabilities{Env: []string{"*"}, HTTP: []string{"*", "public-web"},
 		Git: []manifest.Git{{Repo: "*", Access: "rw", Remotes: []string{"*"}}}, FS: []manifest.FS{{Path: "${project}", Access: "rw"}}},
 		Tools: []manifest.Tool{{Name: "a", Write: true}, {Name: "b"}}}
 	f.Fuzz(func(t *testing.T, ceiling, text []byte) {
@@ -317,7 +330,7 @@ func checkNarrowed(t *testing.T, c *config.Ceiling, before, after config.Grant) 
 		}
 	}
 	for _, h := range after.HTTP {
-		same := func(have config.HTTP) bool { return have.Origin == h.Origin && (have.Private || !h.Private) }
+		same := func(have config.HTTP) bool { return have.Allows(h) && (have.Private || !h.Private) }
 		if !slices.ContainsFunc(before.HTTP, same) || c.All.HTTP != nil && !slices.ContainsFunc(c.All.HTTP, same) {
 			t.Errorf("origin %+v exceeds the grant or the ceiling", h)
 		}

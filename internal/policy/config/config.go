@@ -115,9 +115,11 @@ type Credential struct {
 	Line   int
 }
 
-// HTTP is an origin to which a plugin may send requests.
+// HTTP is an item of the key http: an origin to which a plugin may send requests, or the public web.
 type HTTP struct {
-	Origin origin.Origin
+	Origin origin.Origin // zero value if PublicWeb is set
+	// PublicWeb is set if the item is manifest.PublicWeb, and not an origin. Private and Credential are then unset.
+	PublicWeb bool
 	// Private allows the origin to have an address of this machine or of its network.
 	Private    bool
 	Credential *Credential // the credential that the host adds to requests; nil: no credential

@@ -112,7 +112,7 @@ func directoryText(f manifest.FS) string {
 }
 
 func originText(h HTTP) string {
-	text := tomlfile.Text(h.Origin.String())
+	text := tomlfile.Text(h.String())
 	if !h.Private && h.Credential == nil {
 		return text
 	}

@@ -21,7 +21,7 @@ func TestAddPluginRoundTrips(t *testing.T) {
 		Prompts: config.Filter{Allow: []string{"p"}}, Resources: config.Filter{Deny: []string{"r://*"}}, AllowWrite: true,
 		FS:   []manifest.FS{{Path: "${project}", Access: "rw"}, {Path: hostPath("/srv/") + strings.Repeat("long", 30), Access: "r"}},
 		Deny: []string{"**/.env"},
-		HTTP: []config.HTTP{{Origin: parseOrigin(t, "https://a.example")}, {Origin: parseOrigin(t, "http://[::1]:8080"), Private: true,
+		HTTP: []config.HTTP{{PublicWeb: true}, {Origin: parseOrigin(t, "https://a.example")}, {Origin: parseOrigin(t, "http://[::1]:8080"), Private: true,
 			Credential: &config.Credential{Name: "token"}}},
 		Git: []manifest.Git{{Repo: "${project}", Access: "rw", Remotes: []string{"https://h/r", "*"}}, {Repo: hostPath("/r"), Access: "r"}},
 		Env: map[string]string{"TOKEN": "${env:TOKEN}", "A": "$${x}\n"},
@@ -39,7 +39,7 @@ func TestAddPluginRoundTrips(t *testing.T) {
 	if ps.Err() != nil {
 		t.Fatal(ps)
 	}
-	p.HTTP[1].Credential = c.Credentials[0]
+	p.HTTP[2].Credential = c.Credentials[0]
 	if diff := cmp.Diff(p, c.Plugins[0], cmpopts.IgnoreFields(config.Plugin{}, "Line", "File", "Dir", "Key", "Lines", "References"),
 		cmpopts.IgnoreFields(manifest.FS{}, "Line"), cmpopts.IgnoreFields(manifest.Git{}, "Line")); diff != "" {
 		t.Error(diff)

@@ -42,12 +42,28 @@ func TestDecideOrigins(t *testing.T) {
 			"http://127.0.0.1 private Authorization: Bearer $TOKEN", ""},
 		"a local address without private is a warning": {decide{caps: httpCaps(`"*"`), config: conf("http = ['https://10.0.0.1']")}, "https://10.0.0.1",
 			"warning /etc/bulkhead.toml:3 plugins[0].http[0]: https://10.0.0.1 is on this machine or its network, and is refused without private = true"},
+		"the public web is not granted by a request": {decide{caps: httpCaps(`"public-web", "https://a"`), config: conf("")}, "https://a",
+			"warning /p/plugin.toml:10 capabilities.http: asks for any public web server (http on port 80, https on port 443), which only a config file that says so grants"},
+		"the public web is not granted without a config": {decide{caps: httpCaps(`"public-web"`)}, "",
+			"warning /p/plugin.toml:10 capabilities.http: asks for any public web server (http on port 80, https on port 443), which only a config file that says so grants"},
+		"the public web is granted by its name": {decide{caps: httpCaps(`"public-web"`), config: conf("http = ['public-web']")}, "public-web", ""},
+		"a request for any is none for the public web": {decide{caps: httpCaps(`"*"`), config: conf("http = ['public-web']")}, "",
+			"error /etc/bulkhead.toml:3 plugins[0].http[0]: notes does not ask for public-web"},
+		"a request for an origin is none for the public web": {decide{caps: httpCaps(`"https://a"`), config: conf("http = ['public-web']")}, "",
+			"error /etc/bulkhead.toml:3 plugins[0].http[0]: notes does not ask for public-web; it asks for https://a"},
+		"a request for the public web allows its origins": {decide{caps: httpCaps(`"public-web"`), config: conf("http = ['https://c', 'http://d:80']")}, "https://c,http://d", ""},
+		"the public web has no other ports": {decide{caps: httpCaps(`"public-web"`), config: conf("http = ['https://c:8443']")}, "",
+			"error /etc/bulkhead.toml:3 plugins[0].http[0]: notes does not ask for https://c:8443; it asks for public-web"},
+		"the public web has no private servers": {decide{caps: httpCaps(`"public-web"`), config: conf("http = [{ origin = 'https://c', private = true }]")}, "",
+			"error /etc/bulkhead.toml:3 plugins[0].http[0]: notes asks for the public web, which https://c with private = true is not part of"},
+		"the public web beside a private server": {decide{caps: httpCaps(`"public-web", "*"`), config: conf("http = ['public-web', { origin = 'http://127.0.0.1:8080', private = true }]")},
+			"public-web,http://127.0.0.1:8080 private", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, problems := c.run(t)
 			var got []string
 			for _, h := range g.HTTP {
-				text := h.Origin.String()
+				text := h.String()
 				if h.Private {
 					text += " private"
 				}
@@ -182,7 +198,8 @@ func TestRemediesRepeatOtherGrants(t *testing.T) {
 			`write git = [{ repo = "/r", access = "rw" }, { repo = "/s", access = "r" }] for the plugin in bulkhead.toml`},
 		"origins": {"[capabilities]\nhttp = ['https://a', '*', 'http://localhost']\n",
 			`write http = ["https://a", { origin = "http://localhost", private = true }] for the plugin in bulkhead.toml`},
-		"any origin": {"[capabilities]\nhttp = ['https://a', '*']\n", `write http = ["https://a", "https://…"] for the plugin in bulkhead.toml`},
+		"the public web": {"[capabilities]\nhttp = ['https://a', 'public-web']\n", `write http = ["https://a", "public-web"] for the plugin in bulkhead.toml`},
+		"any origin":     {"[capabilities]\nhttp = ['https://a', '*']\n", `write http = ["https://a", "https://…"] for the plugin in bulkhead.toml`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, ps := manifest.Parse(hostPath("/p/plugin.toml"), []byte(onHost(head+c.manifest)))

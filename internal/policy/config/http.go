@@ -11,7 +11,41 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
-const originRemedy = `write scheme, host and, if need be, port: "https://api.example.com"`
+const originRemedy = `write scheme, host and, if need be, port: "https://api.example.com"; or "public-web" for all public web servers`
+
+// PublicWebWords describe the grant manifest.PublicWeb.
+const PublicWebWords = "any public web server (http on port 80, https on port 443)"
+
+// String formats h as an item of the key http, without its further properties.
+func (h HTTP) String() string {
+	if h.PublicWeb {
+		return manifest.PublicWeb
+	}
+	return h.Origin.String()
+}
+
+// Allows reports whether h includes other. It does not compare Private and Credential, which belong to one origin.
+func (h HTTP) Allows(other HTTP) bool {
+	return h.PublicWeb == other.PublicWeb && h.Origin == other.Origin || h.PublicWeb && other.Origin.OnDefaultPort()
+}
+
+// FindHTTP returns the index of the item of list that decides on h: h itself, else one that includes h; -1 if there is none.
+func FindHTTP(list []HTTP, h HTTP) int {
+	same := func(have HTTP) bool { return have.PublicWeb == h.PublicWeb && have.Origin == h.Origin }
+	if i := slices.IndexFunc(list, same); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(list, func(have HTTP) bool { return have.Allows(h) })
+}
+
+// parseHTTP parses an item of the key http.
+func parseHTTP(text string) (HTTP, error) {
+	if text == manifest.PublicWeb {
+		return HTTP{PublicWeb: true}, nil
+	}
+	o, err := origin.Parse(text)
+	return HTTP{Origin: o}, err
+}
 
 // readHTTP reads the origins of a plugin's table. The result is nil if the key http is absent, and empty but not nil if its array is
 // empty.
@@ -35,13 +69,17 @@ func (c *Config) readHTTP(t *tomlfile.Table) []HTTP {
 		if item.Wrong || text == "" && item.Table != nil {
 			continue // already reported when the item was parsed
 		}
-		var err error
-		if out[i].Origin, err = origin.Parse(text); err != nil {
+		parsed, err := parseHTTP(text)
+		if err != nil {
 			fault(err.Error(), originRemedy) // the message omits the origin as written, which may contain a password
 			continue
 		}
-		if slices.ContainsFunc(out[:i], func(h HTTP) bool { return h.Origin == out[i].Origin }) {
-			fault(fmt.Sprintf("%s is a duplicate", out[i].Origin), "remove one")
+		out[i].Origin, out[i].PublicWeb = parsed.Origin, parsed.PublicWeb
+		if parsed.PublicWeb && item.Table != nil {
+			fault("is not an origin, so it has neither private nor a credential", `write it as a string, "public-web"`)
+		}
+		if slices.ContainsFunc(out[:i], func(h HTTP) bool { return h.String() == parsed.String() }) {
+			fault(fmt.Sprintf("%s is a duplicate", parsed), "remove one")
 		}
 		if out[i].Credential != nil && out[i].Origin.Scheme == "http" && !out[i].Private {
 			fault("would send a credential over plain http", `write "https://…", or private = true if the server is on this machine or its network`)
@@ -53,12 +91,11 @@ func (c *Config) readHTTP(t *tomlfile.Table) []HTTP {
 // origins grants the origins that the config names and the manifest requests. If the config has no http, it grants those that the
 // manifest names.
 func (c *decision) origins() {
-	requested, all := map[origin.Origin]bool{}, false
+	var requested []HTTP
+	all := slices.Contains(c.m.Capabilities.HTTP, manifest.Any)
 	for _, text := range c.m.Capabilities.HTTP {
-		if o, err := origin.Parse(text); err == nil {
-			requested[o] = true
-		} else if text == manifest.Any {
-			all = true
+		if h, err := parseHTTP(text); err == nil {
+			requested = append(requested, h)
 		}
 	}
 	if c.p.HTTP == nil {
@@ -66,16 +103,22 @@ func (c *decision) origins() {
 		return
 	}
 	for i, h := range c.p.HTTP {
-		if !all && !requested[h.Origin] {
-			what := fmt.Sprintf("%s does not ask for %s", c.m.Name, h.Origin)
+		i, item := FindHTTP(requested, h), i
+		switch {
+		case all && !h.PublicWeb:
+		case i >= 0 && h.Private && requested[i].PublicWeb:
+			c.fault(fmt.Sprintf("http[%d]", item), fmt.Sprintf("%s asks for the public web, which %s with private = true is not part of", c.m.Name, h), "remove private, or the item")
+			continue
+		case i < 0:
+			what := fmt.Sprintf("%s does not ask for %s", c.m.Name, h)
 			if len(requested) > 0 {
 				what += "; it asks for " + strings.Join(c.m.Capabilities.HTTP, ", ")
 			}
-			c.fault(fmt.Sprintf("http[%d]", i), what, "remove it")
+			c.fault(fmt.Sprintf("http[%d]", item), what, "remove it")
 			continue
 		}
 		if !h.Private && IsLocal(h.Origin.Host) {
-			c.warn(fmt.Sprintf("http[%d]", i), fmt.Sprintf("%s is on this machine or its network, and is refused without private = true", h.Origin),
+			c.warn(fmt.Sprintf("http[%d]", item), fmt.Sprintf("%s is on this machine or its network, and is refused without private = true", h.Origin),
 				fmt.Sprintf("write { origin = %q, private = true }", h.Origin))
 		}
 		c.grant.HTTP = append(c.grant.HTTP, h)
@@ -94,7 +137,7 @@ func (c *decision) requestedOrigins(all bool) {
 	for _, text := range c.m.Capabilities.HTTP {
 		o, err := origin.Parse(text)
 		if err != nil {
-			continue // the item is "*", the only valid request that is not an origin
+			continue // the item is "*" or "public-web", the only valid requests that are not origins
 		}
 		named = append(named, tomlfile.Text(o.String()))
 		if !c.configured() {
@@ -104,6 +147,9 @@ func (c *decision) requestedOrigins(all bool) {
 		if IsLocal(o.Host) {
 			drop(fmt.Sprintf("asks for %s, which is on this machine or its network and needs private = true", o), remedy())
 		}
+	}
+	if slices.Contains(c.m.Capabilities.HTTP, manifest.PublicWeb) {
+		drop("asks for "+PublicWebWords+", which only a config file that says so grants", remedy(tomlfile.Text(manifest.PublicWeb)))
 	}
 	if all {
 		drop("asks for any origin, but is granted only those that a config file names", remedy(`"https://…"`))
@@ -119,7 +165,7 @@ func (c *decision) namedOrigins() []string {
 	for _, text := range c.m.Capabilities.HTTP {
 		o, err := origin.Parse(text)
 		switch {
-		case err != nil: // the item is "*"
+		case err != nil: // the item is "*" or "public-web"
 		case IsLocal(o.Host):
 			out = append(out, fmt.Sprintf("{ origin = %q, private = true }", o))
 		default:

@@ -168,6 +168,8 @@ func TestParseRefuses(t *testing.T) {
 		"an unknown key of an origin":                       {conf("http = [{ origin = 'https://h', privat = true }]"), `3 plugins[0].http[0].privat: is not a known key did you mean "private"?`},
 		"an origin with a path":                             {conf("http = [\n'https://h/x']"), `4 plugins[0].http[0]: contains more than an origin`},
 		"any origin":                                        {conf("http = ['*']"), "3 plugins[0].http[0]: is not the URL"},
+		"the public web as an origin":                       {conf("http = [\n{ origin = 'public-web', private = true }]"), "4 plugins[0].http[0]: is not an origin, so it has neither private nor a credential"},
+		"the public web twice":                              {conf("http = ['public-web', 'public-web']"), "3 plugins[0].http[1]: public-web is a duplicate"},
 		"an empty origin":                                   {conf("http = ['']"), "3 plugins[0].http[0]: is not the URL"},
 		"an origin of another type":                         {conf("http = [1]"), "3 plugins[0].http[0]: is an integer: write a quoted string or a table"},
 		"an origin without origin":                          {conf("http = [{ private = true }]"), "3 plugins[0].http[0].origin: is missing"},
@@ -267,6 +269,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(onHost(full)))
 	f.Add([]byte(conf("fs = [{path='/'}]\nenv = { 'a b' = '' }")))
 	f.Add([]byte(conf("prefix='x_'\nhttp=['https://a', {origin='https://b', credential='c'}]\ngit=[{repo='${project}',access='rw',remotes=['https://h/r']}]\ndeny=['**/.{a,b}']\nisolation='reused'\n[credentials.c]\nenv='C'\n[audit]\nfile='/${env:A}'")))
+	f.Add([]byte(conf("http = ['public-web', 'https://a']")))
 	f.Add([]byte("plugins = [{ path = 'a' }, { path = 'a' }, 1]"))
 	m := &manifest.Manifest{Name: "notes", Capabilities: manifest.Capabilities{Env: []string{"*"}, HTTP: []string{"https://a", "https://b"},
 		Git: []manifest.Git{{Repo: "${project}", Access: "rw", Remotes: []string{"*"}}},
@@ -289,7 +292,7 @@ func FuzzParse(f *testing.F) {
 				t.Error("Decide granted a table with unexpanded references")
 			}
 			for _, h := range g.HTTP {
-				if o := h.Origin.String(); o != "https://a" && o != "https://b" {
+				if o := h.String(); o != "https://a" && o != "https://b" {
 					t.Errorf("granted origin %s is not in the config", o)
 				}
 			}

@@ -288,7 +288,7 @@ func (b Bounds) allowsRemote(remote string) bool {
 		return false
 	}
 	o, err := origin.Of(u)
-	return err == nil && slices.ContainsFunc(b.HTTP, func(h HTTP) bool { return h.Origin == o })
+	return err == nil && FindHTTP(b.HTTP, HTTP{Origin: o}) >= 0
 }
 
 func (n *narrowing) lineOfRepository(repo string) int {
@@ -307,17 +307,22 @@ func (n *narrowing) origins(b Bounds) {
 	var granted []HTTP
 	for _, h := range n.grant.HTTP {
 		key, line := "http", 0
-		if i := slices.IndexFunc(n.p.HTTP, func(have HTTP) bool { return have.Origin == h.Origin }); i >= 0 {
+		if i := FindHTTP(n.p.HTTP, h); i >= 0 {
 			line = n.line(fmt.Sprintf("http[%d]", i))
 		}
-		i := slices.IndexFunc(b.HTTP, func(bound HTTP) bool { return bound.Origin == h.Origin })
+		i := FindHTTP(b.HTTP, h)
+		if i < 0 && h.PublicWeb {
+			n.cut(key, h.String(), h.String()+" is not granted", "only origins that are in "+n.ceiling.at(b, "http")+" are", line)
+			granted = append(granted, n.publicOrigins(b)...)
+			continue
+		}
 		if i < 0 {
-			n.cut(key, h.Origin.String(), h.Origin.String()+" is not granted", "it is not in "+n.ceiling.at(b, "http"), line)
+			n.cut(key, h.String(), h.String()+" is not granted", "it is not in "+n.ceiling.at(b, "http"), line)
 			continue
 		}
 		if h.Private && !b.HTTP[i].Private {
 			h.Private = false
-			n.cut(key, h.Origin.String(), h.Origin.String()+" is granted without private = true", n.ceiling.at(b, "http")+" does not allow that", line)
+			n.cut(key, h.String(), h.String()+" is granted without private = true", n.ceiling.at(b, "http")+" does not allow that", line)
 			if h.Credential != nil && h.Origin.Scheme == "http" {
 				continue // the credential must not be sent over plain http to an address that is not private
 			}
@@ -325,6 +330,18 @@ func (n *narrowing) origins(b Bounds) {
 		granted = append(granted, h)
 	}
 	n.grant.HTTP = granted
+}
+
+// publicOrigins returns the intersection of the public web and the origins of b that the grant does not have itself.
+func (n *narrowing) publicOrigins(b Bounds) []HTTP {
+	var out []HTTP
+	for _, bound := range b.HTTP {
+		has := func(h HTTP) bool { return h.Origin == bound.Origin }
+		if bound.Origin.OnDefaultPort() && !slices.ContainsFunc(n.grant.HTTP, has) {
+			out = append(out, HTTP{Origin: bound.Origin})
+		}
+	}
+	return out
 }
 
 func (n *narrowing) variables(b Bounds) {

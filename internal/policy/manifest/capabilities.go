@@ -18,6 +18,10 @@ import (
 // Any stands for any name. A manifest that requests Any requests whatever the admin names in the config.
 const Any = "*"
 
+// PublicWeb, as an item of http, stands for every origin that has its scheme's default port and a host with public addresses only. Any
+// does not include it: a manifest requests it by this name, and only a config that has this name grants it.
+const PublicWeb = "public-web"
+
 // Names of the variables with which a path may begin.
 const (
 	VarProject = "project"
@@ -69,11 +73,11 @@ func (m *Manifest) readOrigins(t *tomlfile.Table) {
 	seen := map[string]bool{}
 	for i, text := range m.Capabilities.HTTP {
 		name := text
-		if text != Any {
+		if text != Any && text != PublicWeb {
 			o, err := origin.Parse(text)
 			if err != nil {
 				t.FaultItem("http", i, fmt.Sprintf("%s %v", tomlfile.Quote(text), err),
-					`write scheme, host and, if need be, port: "https://registry.example.com"; or "*"`)
+					`write scheme, host and, if need be, port: "https://registry.example.com"; or "*" or "public-web"`)
 				continue
 			}
 			name = o.String()

@@ -108,7 +108,7 @@ const (
 type Capabilities struct {
 	FS   []FS
 	Git  []Git
-	HTTP []string           // requested origins without duplicates, or "*"
+	HTTP []string           // requested origins without duplicates, "*" or PublicWeb
 	Env  []string           // names of requested environment variables
 	Ask  []interaction.Kind // what the plugin's calls ask clients for, without duplicates
 

@@ -55,7 +55,7 @@ failure = '{"error": "{message}"}'
 
 [capabilities]
 git = [{ repo = "${project}", access = "r" }, { repo = "*", access = "rw", remotes = ["https://example.com/r.git"] }]
-http = ["https://example.com:8443", "*"]
+http = ["https://example.com:8443", "*", "public-web"]
 env = ["USER", "*"]
 ask = ["roots", "elicitation"]
 [[capabilities.fs]]
@@ -126,7 +126,7 @@ access = "read"
 			FS: []manifest.FS{{Path: "${home}/.notes//a/", Access: "rw", Optional: true, Why: "keeps notes", Line: 32}},
 			Git: []manifest.Git{{Repo: "${project}", Access: "r", Line: 28},
 				{Repo: "*", Access: "rw", Remotes: []string{"https://example.com/r.git"}, Line: 28}},
-			HTTP: []string{"https://example.com:8443", "*"}, Env: []string{"USER", "*"}, HTTPLine: 29,
+			HTTP: []string{"https://example.com:8443", "*", "public-web"}, Env: []string{"USER", "*"}, HTTPLine: 29,
 			Ask: []interaction.Kind{interaction.Roots, interaction.Elicitation}, AskLine: 31,
 		},
 		Limits: manifest.Limits{Memory: 128 << 20, Time: 90 * time.Second, Output: 512 << 10, Fuel: 1000, Concurrency: 3,
@@ -267,6 +267,7 @@ func TestParseRefuses(t *testing.T) {
 		"an origin with a user":               {"[module]", "[capabilities]\nhttp=['https://u@h']\n[module]", "7", "capabilities.http[0]:"},
 		"an origin of another kind":           {"[module]", "[capabilities]\nhttp=['ftp://h']\n[module]", "7", "capabilities.http[0]:"},
 		"a duplicate origin":                  {"[module]", "[capabilities]\nhttp=['https://h','HTTPS://H:443']\n[module]", "7", "capabilities.http[1]: is a duplicate"},
+		"the public web twice":                {"[module]", "[capabilities]\nhttp=['public-web','public-web']\n[module]", "7", "capabilities.http[1]: is a duplicate"},
 		"an origin with an odd address":       {"[module]", "[capabilities]\nhttp=['http://127.1']\n[module]", "7", "capabilities.http[0]:"},
 		"a duplicate remote":                  {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=['*','*']}]\n[module]", "7", "capabilities.git[0].remotes[1]: is a duplicate"},
 		"a remote with a query":               {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=['https://h/x?y']}]\n[module]", "7", "capabilities.git[0].remotes[0]:"},

@@ -137,6 +137,10 @@ func (p *plugin) newFetcher() (*fetch.Fetcher, error) {
 		Log:    p.Log,
 	}
 	for _, granted := range p.Grant.HTTP {
+		if granted.PublicWeb {
+			c.PublicWeb = true
+			continue
+		}
 		g := fetch.Grant{Origin: granted.Origin, Private: granted.Private}
 		if credential := granted.Credential; credential != nil {
 			g.Credential = &fetch.Credential{Header: credential.Header, Value: func() (string, error) { return p.generation.credential(credential) }}

@@ -52,8 +52,11 @@ func (f *Fetcher) exchange(ctx context.Context, h hop, manual bool) (response ab
 
 // request authorizes a hop, directly before it is sent, and adds the grant's credential.
 func (f *Fetcher) request(ctx context.Context, h hop) (*http.Request, error) {
-	grant, ok := f.grants[h.origin]
-	if !ok {
+	grant, ok := f.grant(h.origin)
+	switch {
+	case !ok && f.publicWeb:
+		return nil, denied("%s is not granted: the public web is http on port 80 and https on port 443", h.origin)
+	case !ok:
 		return nil, denied("%s is not granted", h.origin)
 	}
 	request, err := http.NewRequestWithContext(ctx, h.method, h.origin.String(), bytes.NewReader(h.body))

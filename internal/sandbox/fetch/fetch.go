@@ -1,8 +1,8 @@
 // Package fetch implements the host operation http/fetch: a module sends a request to a web server whose origin the
 // admin has granted. Start with New; Fetch is the operation.
 //
-// Modules and servers are untrusted. An origin is granted by scheme, host and port, and is checked for the request and
-// each redirect; a redirect to another origin carries nothing of the request but the URL (see redirect.go). The addresses
+// Modules and servers are untrusted. An origin is granted by scheme, host and port, or as part of the public web (Config.PublicWeb),
+// and is checked for the request and each redirect; a redirect to another origin carries nothing of the request but the URL (see redirect.go). The addresses
 // of a host must be public unless the grant is private; package dial connects to exactly the address that was checked. A
 // grant's credential is added to requests to its own origin only, and never appears in an error, log line or record. There
 // is no proxy, cookie or cache, and plugins share no connections: a Fetcher belongs to one plugin.
@@ -46,9 +46,12 @@ const (
 
 // Config configures a Fetcher: which origins it may reach, and how.
 type Config struct {
-	// Grants are the granted origins, without duplicates. If there are none, every request is denied.
+	// Grants are the granted origins, without duplicates. If there are none, and PublicWeb is not set, every request is denied.
 	Grants []Grant
-	Limits Limits
+	// PublicWeb permits requests to every origin with its scheme's default port, if the host has public addresses only. A grant of an
+	// origin takes precedence for that origin.
+	PublicWeb bool
+	Limits    Limits
 	// Dial configures how hosts are resolved and reached. Its Private and Log are ignored: the grants and Config.Log
 	// apply.
 	Dial dial.Config
@@ -91,6 +94,7 @@ type Limits struct {
 // Fetcher performs the requests of one plugin. It is safe for concurrent use.
 type Fetcher struct {
 	grants    map[origin.Origin]Grant
+	publicWeb bool
 	limits    Limits
 	transport *http.Transport
 	slots     chan struct{} // semaphore of Limits.Concurrent
@@ -111,11 +115,12 @@ func New(c Config) (*Fetcher, error) {
 		c.Audit = func(context.Context, Record) {}
 	}
 	f := &Fetcher{
-		grants: map[origin.Origin]Grant{},
-		limits: limits,
-		slots:  make(chan struct{}, limits.Concurrent),
-		log:    c.Log,
-		audit:  c.Audit,
+		grants:    map[origin.Origin]Grant{},
+		publicWeb: c.PublicWeb,
+		limits:    limits,
+		slots:     make(chan struct{}, limits.Concurrent),
+		log:       c.Log,
+		audit:     c.Audit,
 	}
 	for _, g := range c.Grants {
 		if err := g.check(); err != nil {
@@ -148,6 +153,14 @@ func transport(d *dial.Dialer, roots *x509.CertPool, limits Limits) *http.Transp
 
 // Close closes idle connections; requests in flight continue.
 func (f *Fetcher) Close() { f.transport.CloseIdleConnections() }
+
+// grant returns the grant that permits requests to o.
+func (f *Fetcher) grant(o origin.Origin) (Grant, bool) {
+	if g, ok := f.grants[o]; ok {
+		return g, true
+	}
+	return Grant{Origin: o}, f.publicWeb && o.OnDefaultPort()
+}
 
 // private implements dial.Config.Private. The dialer does not know the scheme, so a private grant of http or https on the
 // port suffices: both are grants of the same listener.

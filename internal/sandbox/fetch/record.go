@@ -47,6 +47,9 @@ func (f *Fetcher) granted() string {
 		all = append(all, o.String())
 	}
 	slices.Sort(all)
+	if f.publicWeb {
+		all = append([]string{"public-web"}, all...)
+	}
 	if more := len(all) - maxListed; more > 0 {
 		all = append(all[:maxListed], fmt.Sprintf("and %d more", more))
 	}

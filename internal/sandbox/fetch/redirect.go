@@ -55,7 +55,7 @@ func (f *Fetcher) redirected(h hop, status int, location string) (hop, error) {
 // origin. And the first origin must not be able to make the host use its authority (a credential, or access to a
 // private network) on the next origin, as a confused deputy. A module that intends such a request can send it itself.
 func (f *Fetcher) crossOrigin(h hop, next *hop) error {
-	grant, ok := f.grants[next.origin]
+	grant, ok := f.grant(next.origin)
 	if !ok {
 		return nil // the next origin is not granted, so the request is refused when it is sent
 	}
