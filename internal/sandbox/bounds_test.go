@@ -95,20 +95,19 @@ func TestListedEntriesAreCharged(t *testing.T) {
 
 func TestLocksAcceptTheirBounds(t *testing.T) {
 	w := newWorld(t)
-	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
-	ctx, call := Begin(t.Context(), nil, nil)
+	ctx, call := t.Context(), w.locker(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}}).Begin()
 	defer call.End()
-	if _, err := box.lock(ctx, abi.Lock{Name: strings.Repeat("x", 256)}); err != nil {
+	if err := call.Lock(ctx, abi.Lock{Name: strings.Repeat("x", 256)}); err != nil {
 		t.Error(err)
 	}
-	if _, err := box.lock(ctx, abi.Lock{Name: "n", Folder: "work"}); err == nil || !strings.Contains(err.Error(), "not an absolute path") {
+	if err := call.Lock(ctx, abi.Lock{Name: "n", Folder: "work"}); err == nil || !strings.Contains(err.Error(), "not an absolute path") {
 		t.Errorf("a relative directory: got %v", err)
 	}
-	if _, err := box.lock(ctx, abi.Lock{Name: "other", Folder: w.path("$W/work/absent")}); err == nil {
+	if err := call.Lock(ctx, abi.Lock{Name: "other", Folder: w.path("$W/work/absent")}); err == nil {
 		t.Error("an absent directory was locked")
 	}
-	if len(call.locks) != 1 || len(call.dirs) != 0 {
-		t.Errorf("%d names and %d directories are locked after a failure; want the first name only", len(call.locks), len(call.dirs))
+	if len(call.names) != 1 || len(call.dirs) != 0 {
+		t.Errorf("%d names and %d directories are locked after a failure; want the first name only", len(call.names), len(call.dirs))
 	}
 }
 

@@ -22,8 +22,7 @@ func TestRefusedFileAccessIsRecordedWithCall(t *testing.T) {
 	w := newWorld(t)
 	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("r $W/work")})
 	var got []Operation
-	ctx, call := Begin(t.Context(), nil, func(o Operation) { got = append(got, o) })
-	defer call.End()
+	ctx := Begin(t.Context(), nil, func(o Operation) { got = append(got, o) })
 	during := &calls{ctx: ctx}
 	tree := b.FS(during)
 	inside, outside := string(w[1:])+"/work/new", string(w[1:])+"/other"

@@ -20,7 +20,7 @@ import (
 // rootVariable passes the world to a copy of the test that runs in an empty root directory.
 const rootVariable = "BULKHEAD_TEST_ROOT"
 
-// In an empty root directory without /proc, files, git and locks work through handles that were opened before.
+// In an empty root directory without /proc, files and git work through handles that were opened before.
 func TestBoxWorksInEmptyRoot(t *testing.T) {
 	if dir := os.Getenv(rootVariable); dir != "" {
 		inEmptyRoot(t, world(dir))
@@ -79,7 +79,7 @@ func inEmptyRoot(t *testing.T, w world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree := b.tree(&faults{}, "")
+	tree := b.tree(&faults{}, "", new(denials))
 	for name, want := range map[string]string{"$W/work/f": "content\n", "$W/work/l": "g", "$W/work/sub/../f": "content\n"} {
 		if got := readIn(tree, w.path(name)); got != want {
 			t.Errorf("%s contains %q, want %q", name, got, want)
@@ -105,13 +105,11 @@ func inEmptyRoot(t *testing.T, w world) {
 	for _, request := range []string{
 		`{"op":"git/branch_exists","params":{"repo":"$W/work","branch":"main"}}`, `{"op":"git/status","params":{"repo":"$W/work"}}`,
 		`{"op":"git/commit_branch","params":{"repo":"$W/work","branch":"new","message":"m","changes":[{"path":"x","content":"eA=="}]}}`,
-		`{"op":"lock","params":{"name":"n","folder":"$W/work/sub"}}`, `{"op":"fs/mode","params":{"path":"$W/work/f","mode":420}}`,
+		`{"op":"fs/mode","params":{"path":"$W/work/f","mode":420}}`,
 	} {
-		ctx, call := Begin(t.Context(), nil, nil)
-		if got := string(b.Operate(ctx, []byte(w.path(request)))); strings.Contains(got, `"error"`) {
+		if got := string(b.Operate(Begin(t.Context(), nil, nil), []byte(w.path(request)))); strings.Contains(got, `"error"`) {
 			t.Errorf("the operation %s failed in the empty root directory: %s", request, got)
 		}
-		call.End()
 	}
 }
 

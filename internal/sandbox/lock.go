@@ -9,11 +9,15 @@ import (
 	"os"
 	"path"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -27,42 +31,125 @@ const (
 // errNoLocks means that a file system does not support locks.
 var errNoLocks = errors.New("the file system does not support locks")
 
-// lock acquires a name, and a directory if one is given, until the call ends. All calls acquire the name first; with
-// this lock order, two calls with the same name and directory cannot deadlock.
+// lock has the host process perform the operation. The worker cannot: whoever may lock a file can lock every file that it may open, and
+// a filter of system calls cannot tell them apart.
 func (b *Box) lock(ctx context.Context, q abi.Lock) (any, error) {
-	switch {
-	case q.Name == "" || len(q.Name) > maxLockName:
-		return nil, invalidLock("the name must have 1 to %d bytes", maxLockName)
-	case q.Folder != "" && !path.IsAbs(q.Folder):
-		return nil, invalidLock("the directory %q is not an absolute path", bounded(q.Folder))
-	case b.locks == nil && q.Folder == "":
+	if b.config.Lock == nil {
 		return nil, noPlace()
 	}
-	c := callOf(ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	wasHeld := c.locks[q.Name] != nil
-	if err := b.lockName(ctx, c, q.Name); err != nil || q.Folder == "" {
+	return nil, b.config.Lock(ctx, q)
+}
+
+// LockerConfig is the part of an effective grant that locks need. Its files must stay open until Close of the Locker.
+type LockerConfig struct {
+	// Mounts are the granted directories. For one that does not exist yet, Dir is nil: see Locker.Created.
+	Mounts []vfs.Mount
+	Hidden Hidden
+	// Names is the plugin's directory of lock files; nil means that names cannot be locked.
+	Names *os.File
+	Log   hclog.Logger
+}
+
+// Locker performs the operation lock in the host process for the calls of one worker, by the same rules as the Box in the worker. It
+// is safe for concurrent use.
+type Locker struct {
+	box     *Box // opens directories
+	names   *beneath.Dir
+	denials denials
+
+	flock       func(fd, how int) error // replaced in tests
+	warnNoLocks sync.Once
+
+	use    sync.RWMutex // held for reading by each operation, since a descriptor of LockerConfig must not be closed while it is used
+	closed bool
+}
+
+// NewLocker returns a Locker; it opens nothing.
+func NewLocker(c LockerConfig) (*Locker, error) {
+	box, err := New(Config{Mounts: c.Mounts, Hidden: c.Hidden, Log: c.Log})
+	if err != nil {
 		return nil, err
 	}
-	err := b.lockDir(ctx, c, q.Folder)
+	l := &Locker{box: box, flock: flock}
+	if c.Names != nil {
+		if l.names, err = beneath.New(c.Names); err != nil {
+			return nil, fmt.Errorf("directory of locks: %w", err)
+		}
+	}
+	return l, nil
+}
+
+// Created supplies the directory of a mount that did not exist.
+func (l *Locker) Created(mount string, dir *os.File) error { return l.box.mounts.Created(mount, dir) }
+
+// Close waits for the operations in flight. Further ones fail. Locks that calls hold remain until their End.
+func (l *Locker) Close() {
+	l.use.Lock()
+	defer l.use.Unlock()
+	l.closed = true
+}
+
+// Begin returns the locks of a new call.
+func (l *Locker) Begin() *Locks { return &Locks{locker: l, names: map[string]*os.File{}} }
+
+// Locks are the locks that one call holds. Its methods must not be called concurrently. The kernel releases a lock when its file is
+// closed or the host ends.
+type Locks struct {
+	locker *Locker
+	names  map[string]*os.File // files of the locked names
+	dirs   []*os.File          // the locked directories
+}
+
+// End releases all locks of the call.
+func (c *Locks) End() {
+	for name := range c.names {
+		c.unlock(name)
+	}
+	for _, dir := range c.dirs {
+		_ = dir.Close() // the directory is only read, so no data is lost
+	}
+	c.dirs = nil
+}
+
+// Lock acquires a name, and a directory if one is given, until the call ends. All calls acquire the name first; with
+// this lock order, two calls with the same name and directory cannot deadlock.
+func (c *Locks) Lock(ctx context.Context, q abi.Lock) error {
+	l := c.locker
+	switch {
+	case q.Name == "" || len(q.Name) > maxLockName:
+		return invalidLock("the name must have 1 to %d bytes", maxLockName)
+	case q.Folder != "" && !path.IsAbs(q.Folder):
+		return invalidLock("the directory %q is not an absolute path", bounded(q.Folder))
+	case l.names == nil && q.Folder == "":
+		return noPlace()
+	}
+	l.use.RLock()
+	defer l.use.RUnlock()
+	if l.closed {
+		return errors.New("lock: the worker process has ended")
+	}
+	wasHeld := c.names[q.Name] != nil
+	if err := c.lockName(ctx, q.Name); err != nil || q.Folder == "" {
+		return err
+	}
+	err := c.lockDir(ctx, q.Folder)
 	if errors.Is(err, errNoLocks) {
-		err = b.withoutDirLock(q.Folder, err)
+		err = l.withoutDirLock(q.Folder, err)
 	}
 	if err != nil && !wasHeld {
 		c.unlock(q.Name)
 	}
-	return nil, err
+	return err
 }
 
 // withoutDirLock lets a call continue with the lock of the name only, if the directory's file system does not support
 // locks, and logs a warning once. It fails if names cannot be locked either.
-func (b *Box) withoutDirLock(path string, why error) error {
-	if b.locks == nil {
+func (l *Locker) withoutDirLock(path string, why error) error {
+	if l.names == nil {
 		return noPlace()
 	}
-	b.warnNoLocks.Do(func() {
-		b.config.Log.Warn("a directory cannot be locked, so only servers with the same state directory exclude each other", "directory", visible.Text(bounded(path)), "error", why)
+	l.warnNoLocks.Do(func() {
+		l.box.config.Log.Warn("a directory cannot be locked, so only servers with the same state directory exclude each other", "directory", visible.Text(bounded(path)), "error", why)
 	})
 	return nil
 }
@@ -77,24 +164,22 @@ func noPlace() error {
 
 // lockName acquires a name. Its file is in a directory that no module sees, and is never removed: a removed file could be
 // locked by a waiter while its successor is locked too. If there is no such directory, lockName does nothing.
-func (b *Box) lockName(ctx context.Context, c *Call, name string) error {
-	if _, held := c.locks[name]; held || b.locks == nil {
+func (c *Locks) lockName(ctx context.Context, name string) error {
+	l := c.locker
+	if _, held := c.names[name]; held || l.names == nil {
 		return nil
 	}
-	if len(c.locks) >= maxLocks {
+	if len(c.names) >= maxLocks {
 		return invalidLock("this call already holds %d locks, the maximum", maxLocks)
 	}
-	file, _, err := b.locks.Open(lockFile(name), os.O_RDWR|os.O_CREATE, 0o600)
+	file, _, err := l.names.Open(lockFile(name), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
-	if err := b.acquire(ctx, file); err != nil {
+	if err := l.acquire(ctx, file); err != nil {
 		return errors.Join(err, file.Close())
 	}
-	if c.locks == nil {
-		c.locks = map[string]*os.File{}
-	}
-	c.locks[name] = file
+	c.names[name] = file
 	return nil
 }
 
@@ -107,9 +192,10 @@ func lockFile(name string) string {
 // lockDir locks the directory itself, through a new open file description: a flock belongs to the description, so calls
 // that shared one would not exclude each other. If the path refers to a different directory by the time the lock is
 // acquired, lockDir retries with that directory, since other calls lock that one.
-func (b *Box) lockDir(ctx context.Context, c *Call, path string) error {
+func (c *Locks) lockDir(ctx context.Context, path string) error {
+	l := c.locker
 	for {
-		file, err := b.openForLock(path)
+		file, err := l.openForLock(path)
 		if err != nil {
 			return err
 		}
@@ -120,10 +206,10 @@ func (b *Box) lockDir(ctx context.Context, c *Call, path string) error {
 		if held || err != nil {
 			return errors.Join(err, file.Close())
 		}
-		if err := b.acquire(ctx, file); err != nil {
+		if err := l.acquire(ctx, file); err != nil {
 			return errors.Join(err, file.Close())
 		}
-		current, err := b.refersTo(path, file)
+		current, err := l.refersTo(path, file)
 		if err != nil {
 			return errors.Join(err, file.Close())
 		}
@@ -137,9 +223,9 @@ func (b *Box) lockDir(ctx context.Context, c *Call, path string) error {
 
 // openForLock opens a directory to be locked. It refuses a directory that the plugin can only read: such a plugin must not block
 // others.
-func (b *Box) openForLock(path string) (*os.File, error) {
+func (l *Locker) openForLock(path string) (*os.File, error) {
 	var asked faults // nothing is recorded here, since the operation is recorded with its result
-	file, errno := b.tree(&asked, "").OpenDirectory(path)
+	file, errno := l.box.tree(&asked, "", &l.denials).OpenDirectory(path)
 	if errno != 0 {
 		return nil, fileError(abi.OpLock, path, errno, asked.last)
 	}
@@ -147,16 +233,16 @@ func (b *Box) openForLock(path string) (*os.File, error) {
 }
 
 // unlock releases a name that the call holds.
-func (c *Call) unlock(name string) {
-	if held := c.locks[name]; held != nil {
+func (c *Locks) unlock(name string) {
+	if held := c.names[name]; held != nil {
 		_ = held.Close()
-		delete(c.locks, name)
+		delete(c.names, name)
 	}
 }
 
 // refersTo reports whether a path currently refers to an open directory.
-func (b *Box) refersTo(path string, file *os.File) (bool, error) {
-	now, err := b.openForLock(path)
+func (l *Locker) refersTo(path string, file *os.File) (bool, error) {
+	now, err := l.openForLock(path)
 	if err != nil {
 		return false, err
 	}
@@ -165,7 +251,7 @@ func (b *Box) refersTo(path string, file *os.File) (bool, error) {
 }
 
 // holdsDir reports whether the call holds the lock of an open directory, whichever path it was opened by.
-func (c *Call) holdsDir(file *os.File) (bool, error) {
+func (c *Locks) holdsDir(file *os.File) (bool, error) {
 	for _, dir := range c.dirs {
 		if held, err := sameFile(dir, file); held || err != nil {
 			return held, err
@@ -187,12 +273,12 @@ func sameFile(a, b *os.File) (bool, error) {
 }
 
 // acquire waits for the lock of an open file.
-func (b *Box) acquire(ctx context.Context, file *os.File) error {
+func (l *Locker) acquire(ctx context.Context, file *os.File) error {
 	for wait := minLockWait; ; wait = min(2*wait, maxLockWait) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := b.flock(int(file.Fd()), lockExclusive)
+		err := l.flock(int(file.Fd()), lockExclusive)
 		switch {
 		case err == nil:
 			return nil

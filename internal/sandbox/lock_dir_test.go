@@ -76,16 +76,16 @@ func TestLockDirectoryNeedsWriteAccess(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, state := range []string{w.path("$W/states"), ""} {
-				box := w.new(t, Setup{Plugin: "p", Grant: grant, Own: []string{w.path("$W/work/own")}, Places: config.Places{State: state}})
+				locker := w.locker(t, Setup{Plugin: "p", Grant: grant, Own: []string{w.path("$W/work/own")}, Places: config.Places{State: state}})
 				short, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				ctx, call := Begin(short, nil, nil)
-				_, err := box.lock(ctx, abi.Lock{Name: "n", Folder: w.path(test.folder)})
+				call := locker.Begin()
+				err := call.Lock(short, abi.Lock{Name: "n", Folder: w.path(test.folder)})
 				if got := hostCode(t, err); got != test.code {
 					t.Errorf("state %q: got %v, want the code %q", state, err, test.code)
 				}
-				if test.code != "" && len(call.locks)+len(call.dirs) > 0 {
-					t.Errorf("after a failed lock the call holds %d names and %d directories", len(call.locks), len(call.dirs))
+				if test.code != "" && len(call.names)+len(call.dirs) > 0 {
+					t.Errorf("after a failed lock the call holds %d names and %d directories", len(call.names), len(call.dirs))
 				}
 				call.End()
 			}
@@ -119,33 +119,30 @@ func TestLockedDirectoryExcludesOtherCalls(t *testing.T) {
 			if err := os.Symlink("../work", w.path("$W/work/way")); err != nil && !os.IsExist(err) {
 				t.Fatal(err)
 			}
-			one := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
-			two := w.new(t, Setup{Plugin: test.plugin, Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path(test.state)}})
-			first, call := Begin(t.Context(), nil, nil)
+			one := w.locker(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
+			two := w.locker(t, Setup{Plugin: test.plugin, Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path(test.state)}})
+			call := one.Begin()
 			defer call.End()
-			if _, err := one.lock(first, held); err != nil {
+			if err := call.Lock(t.Context(), held); err != nil {
 				t.Fatal(err)
 			}
 			long, end := context.WithTimeout(t.Context(), 10*time.Second)
 			defer end()
-			second, waiting := Begin(long, nil, nil)
+			waiting := two.Begin()
 			defer waiting.End()
 			if !test.waits {
-				if _, err := two.lock(second, test.ask); err != nil {
+				if err := waiting.Lock(long, test.ask); err != nil {
 					t.Error(err)
 				}
 				return
 			}
-			short, cancel := context.WithTimeout(second, 20*time.Millisecond)
+			short, cancel := context.WithTimeout(long, 20*time.Millisecond)
 			defer cancel()
-			if _, err := two.lock(short, test.ask); !errors.Is(err, context.DeadlineExceeded) {
+			if err := waiting.Lock(short, test.ask); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("while another call holds the lock: got %v, want a timeout", err)
 			}
 			taken := make(chan error)
-			go func() {
-				_, err := two.lock(second, test.ask)
-				taken <- err
-			}()
+			go func() { taken <- waiting.Lock(long, test.ask) }()
 			call.End()
 			if err := <-taken; err != nil {
 				t.Errorf("after the other call released the lock: got %v", err)
@@ -160,33 +157,33 @@ func TestLockIsReentrantWithinCall(t *testing.T) {
 	if err := os.Symlink("sub", w.path("$W/work/in")); err != nil {
 		t.Fatal(err)
 	}
-	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
-	ctx, call := Begin(t.Context(), nil, nil)
+	locker := w.locker(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
+	call := locker.Begin()
 	defer call.End()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for _, ask := range []abi.Lock{{Name: "n"}, {Name: "n", Folder: "$W/work/sub"}, {Name: "m", Folder: "$W/work/in"}, {Name: "n", Folder: "$W/work/./sub/"}} {
 		ask.Folder = w.path(ask.Folder)
-		if _, err := box.lock(ctx, ask); err != nil {
+		if err := call.Lock(ctx, ask); err != nil {
 			t.Errorf("lock %v again: got %v", ask, err)
 		}
 	}
-	if len(call.locks) != 2 || len(call.dirs) != 1 {
-		t.Errorf("the call holds %d names and %d directories, want 2 and 1", len(call.locks), len(call.dirs))
+	if len(call.names) != 2 || len(call.dirs) != 1 {
+		t.Errorf("the call holds %d names and %d directories, want 2 and 1", len(call.names), len(call.dirs))
 	}
 }
 
 func TestLockedDirectoriesAreBounded(t *testing.T) {
 	w := newWorld(t)
-	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
-	ctx, call := Begin(t.Context(), nil, nil)
+	locker := w.locker(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
+	call := locker.Begin()
 	defer call.End()
 	for i := range 17 {
 		folder := w.path("$W/work/") + strings.Repeat("n", i+1)
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		_, err := box.lock(ctx, abi.Lock{Name: "n", Folder: folder})
+		err := call.Lock(t.Context(), abi.Lock{Name: "n", Folder: folder})
 		if over := i == 16; over != (err != nil && strings.Contains(err.Error(), "locks of 16 directories, the maximum")) {
 			t.Errorf("lock of directory %d: got %v, want an error only beyond 16", i, err)
 		}
@@ -196,17 +193,17 @@ func TestLockedDirectoriesAreBounded(t *testing.T) {
 // If a directory is replaced while a call waits for its lock, the call locks the directory that is then at the path.
 func TestLockFollowsReplacedDirectory(t *testing.T) {
 	w := newWorld(t)
-	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
+	locker := w.locker(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
 	folder := w.path("$W/work/sub")
-	first, call := Begin(t.Context(), nil, nil)
+	call := locker.Begin()
 	defer call.End()
-	if _, err := box.lock(first, abi.Lock{Name: "n", Folder: folder}); err != nil {
+	if err := call.Lock(t.Context(), abi.Lock{Name: "n", Folder: folder}); err != nil {
 		t.Fatal(err)
 	}
-	second, waiting := Begin(t.Context(), nil, nil)
+	waiting := locker.Begin()
 	defer waiting.End()
 	waits, taken := make(chan struct{}, 1), make(chan error)
-	box.flock = func(fd, how int) error {
+	locker.flock = func(fd, how int) error {
 		err := unix.Flock(fd, how)
 		if err != nil {
 			select {
@@ -216,10 +213,7 @@ func TestLockFollowsReplacedDirectory(t *testing.T) {
 		}
 		return err
 	}
-	go func() {
-		_, err := box.lock(second, abi.Lock{Name: "n", Folder: folder})
-		taken <- err
-	}()
+	go func() { taken <- waiting.Lock(t.Context(), abi.Lock{Name: "n", Folder: folder}) }()
 	<-waits
 	if err := errors.Join(os.Rename(folder, folder+"-old"), os.Mkdir(folder, 0o755)); err != nil {
 		t.Fatal(err)
@@ -228,14 +222,14 @@ func TestLockFollowsReplacedDirectory(t *testing.T) {
 	if err := <-taken; err != nil {
 		t.Fatal(err)
 	}
-	third, late := Begin(t.Context(), nil, nil)
+	late := locker.Begin()
 	defer late.End()
-	short, cancel := context.WithTimeout(third, 20*time.Millisecond)
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := box.lock(short, abi.Lock{Name: "n", Folder: folder}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := late.Lock(short, abi.Lock{Name: "n", Folder: folder}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("lock of the new directory, which is held: got %v, want a timeout", err)
 	}
-	if _, err := box.lock(third, abi.Lock{Name: "n", Folder: folder + "-old"}); err != nil {
+	if err := late.Lock(t.Context(), abi.Lock{Name: "n", Folder: folder + "-old"}); err != nil {
 		t.Errorf("lock of the old directory, which is free: got %v", err)
 	}
 }
@@ -247,37 +241,37 @@ func TestFileSystemWithoutLocksUsesNameOnly(t *testing.T) {
 			w := newWorld(t)
 			var log strings.Builder
 			ask := abi.Lock{Name: "n", Folder: w.path("$W/work")}
-			box := w.new(t, Setup{
+			locker := w.locker(t, Setup{
 				Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")},
 				Log: hclog.New(&hclog.LoggerOptions{Output: &log}),
 			})
-			box.flock = func(fd, how int) error {
+			locker.flock = func(fd, how int) error {
 				var stat unix.Stat_t
 				if err := unix.Fstat(fd, &stat); err != nil || stat.Mode&unix.S_IFMT == unix.S_IFDIR {
 					return errors.Join(err, errno)
 				}
 				return unix.Flock(fd, how)
 			}
-			first, call := Begin(t.Context(), nil, nil)
+			call := locker.Begin()
 			defer call.End()
 			for range 2 {
-				if _, err := box.lock(first, ask); err != nil {
+				if err := call.Lock(t.Context(), ask); err != nil {
 					t.Fatal(err)
 				}
 			}
-			second, waiting := Begin(t.Context(), nil, nil)
+			waiting := locker.Begin()
 			defer waiting.End()
-			short, cancel := context.WithTimeout(second, 20*time.Millisecond)
+			short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
-			if _, err := box.lock(short, ask); !errors.Is(err, context.DeadlineExceeded) {
+			if err := waiting.Lock(short, ask); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("lock of the name, which is held: got %v, want a timeout", err)
 			}
 			if n := strings.Count(log.String(), "cannot be locked"); n != 1 || len(call.dirs) > 0 {
 				t.Errorf("%d warnings, want 1; the call holds %d directories, want none; the log:\n%s", n, len(call.dirs), log.String())
 			}
-			nowhere := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
-			nowhere.flock = box.flock
-			_, err := nowhere.lock(second, ask)
+			nowhere := w.locker(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
+			nowhere.flock = locker.flock
+			err := nowhere.Begin().Lock(t.Context(), ask)
 			if got := hostCode(t, err); got != abi.HostUnavailable {
 				t.Errorf("lock without a state directory: got %v, want the code %s", err, abi.HostUnavailable)
 			}

@@ -18,29 +18,26 @@ import (
 func TestLockIsHeldUntilCallEnds(t *testing.T) {
 	w := newWorld(t)
 	// The two boxes have the same state directory, like two hosts of one user.
-	one := w.new(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
-	two := w.new(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
-	first, held := Begin(t.Context(), nil, nil)
+	one := w.locker(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
+	two := w.locker(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
+	ctx, held := t.Context(), one.Begin()
 	for range 2 { // the lock is reentrant
-		if _, err := one.lock(first, abi.Lock{Name: "confirm"}); err != nil {
+		if err := held.Lock(ctx, abi.Lock{Name: "confirm"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	second, waiting := Begin(t.Context(), nil, nil)
+	waiting := two.Begin()
 	defer waiting.End()
-	short, cancel := context.WithTimeout(second, 20*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
-	if _, err := two.lock(short, abi.Lock{Name: "confirm"}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := waiting.Lock(short, abi.Lock{Name: "confirm"}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("lock of the second call, while the first holds it: got %v, want a timeout", err)
 	}
-	if _, err := two.lock(second, abi.Lock{Name: "another"}); err != nil {
+	if err := waiting.Lock(ctx, abi.Lock{Name: "another"}); err != nil {
 		t.Errorf("lock of another name: got %v", err)
 	}
 	taken := make(chan error)
-	go func() {
-		_, err := two.lock(second, abi.Lock{Name: "confirm"})
-		taken <- err
-	}()
+	go func() { taken <- waiting.Lock(ctx, abi.Lock{Name: "confirm"}) }()
 	held.End()
 	if err := <-taken; err != nil {
 		t.Errorf("lock after the first call has ended: got %v", err)
@@ -50,12 +47,11 @@ func TestLockIsHeldUntilCallEnds(t *testing.T) {
 func TestPluginsDoNotShareLocks(t *testing.T) {
 	w := newWorld(t)
 	for _, plugin := range []string{"p", "q"} {
-		ctx, call := Begin(t.Context(), nil, nil)
-		defer call.End()
-		short, cancel := context.WithTimeout(ctx, 10*time.Second)
+		short, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		box := w.new(t, Setup{Plugin: plugin, Places: config.Places{State: w.path("$W/states")}})
-		if _, err := box.lock(short, abi.Lock{Name: "n"}); err != nil {
+		call := w.locker(t, Setup{Plugin: plugin, Places: config.Places{State: w.path("$W/states")}}).Begin()
+		defer call.End()
+		if err := call.Lock(short, abi.Lock{Name: "n"}); err != nil {
 			t.Errorf("lock by the plugin %s: got %v", plugin, err)
 		}
 	}
@@ -63,28 +59,27 @@ func TestPluginsDoNotShareLocks(t *testing.T) {
 
 func TestLocksAreBounded(t *testing.T) {
 	w := newWorld(t)
-	box := w.new(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
-	ctx, call := Begin(t.Context(), nil, nil)
+	ctx, call := t.Context(), w.locker(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}}).Begin()
 	defer call.End()
 	for name, says := range map[string]string{"": "1 to 256 bytes", strings.Repeat("x", 257): "1 to 256 bytes"} {
-		if _, err := box.lock(ctx, abi.Lock{Name: name}); err == nil || !strings.Contains(err.Error(), says) {
+		if err := call.Lock(ctx, abi.Lock{Name: name}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("lock of the name %q: got %v", name, err)
 		}
 	}
 	for i := range 16 {
-		if _, err := box.lock(ctx, abi.Lock{Name: "../" + strings.Repeat("n", i+1)}); err != nil {
+		if err := call.Lock(ctx, abi.Lock{Name: "../" + strings.Repeat("n", i+1)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := box.lock(ctx, abi.Lock{Name: "one more"}); err == nil || !strings.Contains(err.Error(), "already holds 16 locks, the maximum") {
+	if err := call.Lock(ctx, abi.Lock{Name: "one more"}); err == nil || !strings.Contains(err.Error(), "already holds 16 locks, the maximum") {
 		t.Errorf("lock beyond the maximum: got %v", err)
 	}
 	files, err := os.ReadDir(w.path("$W/states/.locks/p"))
 	if err != nil || len(files) != 16 {
 		t.Errorf("the directory of locks contains %v, %v; want 16 files", files, err)
 	}
-	nowhere := w.new(t, Setup{Plugin: "p"})
-	if _, err := nowhere.lock(ctx, abi.Lock{Name: "n"}); err == nil {
+	nowhere := w.locker(t, Setup{Plugin: "p"}).Begin()
+	if err := nowhere.Lock(ctx, abi.Lock{Name: "n"}); err == nil {
 		t.Error("a name was locked without a state directory")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // An absent granted directory is created from its nearest existing ancestor without following symbolic links, and is
@@ -71,7 +72,7 @@ func TestAncestorsOfGrantCannotBeMoved(t *testing.T) {
 	}
 }
 
-// A Box uses only open handles: the paths in its Config need not exist.
+// A Box and a Locker use only open handles: the paths in their configurations need not exist.
 func TestBoxOpensNoPath(t *testing.T) {
 	w := newWorld(t)
 	dir, err := os.Open(w.path("$W/work"))
@@ -79,7 +80,8 @@ func TestBoxOpensNoPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	b, err := New(Config{Plugin: "p", Mounts: []vfs.Mount{{Path: "/no/such/path", Write: true, Dir: dir}}, State: "/no/such/path", Locks: dir})
+	mounts := []vfs.Mount{{Path: "/no/such/path", Write: true, Dir: dir}}
+	b, err := New(Config{Plugin: "p", Mounts: mounts, State: "/no/such/path"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,13 @@ func TestBoxOpensNoPath(t *testing.T) {
 	if got := failure(t, b.Operate(t.Context(), []byte(`{"op":"http/fetch","params":{"url":"https://example.com"}}`))); !strings.HasPrefix(got, "denied http/fetch: ") {
 		t.Errorf("http/fetch without a grant: got %s", got)
 	}
-	if got := string(b.Operate(t.Context(), []byte(`{"op":"lock","params":{"name":"n"}}`))); got != `{"result":null}` {
-		t.Errorf("lock: got %s, want success", got)
+	l, err := NewLocker(LockerConfig{Mounts: mounts, Names: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := l.Begin()
+	defer call.End()
+	if err := call.Lock(t.Context(), abi.Lock{Name: "n", Folder: "/no/such/path/new"}); err != nil {
+		t.Errorf("lock: got %v, want success", err)
 	}
 }

@@ -195,9 +195,7 @@ func FuzzOperate(f *testing.F) {
 
 // begin returns the context of a call with a notifier.
 func begin(t *testing.T, n Notifier) context.Context {
-	ctx, call := Begin(t.Context(), n, nil)
-	t.Cleanup(call.End)
-	return ctx
+	return Begin(t.Context(), n, nil)
 }
 
 func TestOperationsAreRecorded(t *testing.T) {
@@ -207,8 +205,7 @@ func TestOperationsAreRecorded(t *testing.T) {
 	grant.Git = []config.Git{{Repo: w.path("$W/work"), Access: "r"}}
 	box := w.new(t, Setup{Plugin: "p", Grant: grant, Places: config.Places{State: w.path("$W/states")}})
 	var got []Operation
-	ctx, call := Begin(t.Context(), nil, func(o Operation) { got = append(got, o) })
-	defer call.End()
+	ctx := Begin(t.Context(), nil, func(o Operation) { got = append(got, o) })
 	for _, request := range []string{
 		`{"op":"git/current_branch","params":{"repo":"$W/work"}}`,
 		`{"op":"git/current_branch","params":{"repo":"$W/other"}}`,

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
-	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -40,8 +38,6 @@ type Config struct {
 	Repos     []git.Grant
 	Remotes   []string
 	Transport http.RoundTripper
-	// Locks is the plugin's directory of lock files; nil means that names cannot be locked.
-	Locks *os.File
 	// Env is the granted environment, without the variables that the Box sets.
 	Env map[string]string
 	// Limits are the limits of the plugin. The Box enforces Files and passes Memory to the module; the engine enforces
@@ -65,6 +61,8 @@ type Config struct {
 	Changing func(context.Context)
 	// Asks are the kinds of grants that the manifest requests. They decide only what the plugin and the log are told about a refusal.
 	Asks Asks
+	// Lock performs the operation lock, as Locks.Lock does in the host process; nil means that nothing can be locked.
+	Lock func(context.Context, abi.Lock) error
 	// Fetch performs http/fetch; nil means that there is no network.
 	Fetch func(context.Context, abi.HTTPRequest) (abi.HTTPResponse, error)
 	// Derive returns the derived data of a file for fs/scan: an error that wraps ErrDerive if the derive function failed
@@ -90,11 +88,7 @@ type Box struct {
 	mounts  *vfs.Mounts
 	hidden  *hidden
 	git     *git.Ops
-	locks   *beneath.Dir // nil means that names cannot be locked
 	env     map[string]string
-
-	flock       func(fd, how int) error // replaced in tests
-	warnNoLocks sync.Once
 }
 
 // New returns a Box; it opens nothing.
@@ -102,7 +96,7 @@ func New(c Config) (*Box, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
-	b := &Box{config: c, granted: directories(c.Mounts), flock: flock}
+	b := &Box{config: c, granted: directories(c.Mounts)}
 	var err error
 	if b.mounts, err = vfs.NewMounts(c.Mounts); err != nil {
 		return nil, err
@@ -113,11 +107,6 @@ func New(c Config) (*Box, error) {
 	}
 	if b.hidden, err = newHidden(paths, c.Hidden); err != nil {
 		return nil, err
-	}
-	if c.Locks != nil {
-		if b.locks, err = beneath.New(c.Locks); err != nil {
-			return nil, fmt.Errorf("directory of locks: %w", err)
-		}
 	}
 	b.git = git.New(git.Config{Grants: c.Repos, User: c.GitUser, Remotes: c.Remotes, Transport: c.Transport, Log: c.Log})
 	b.env = b.environment()
@@ -191,12 +180,12 @@ func (b *Box) FS(caller Caller) experimentalsys.FS {
 	if b.config.Relative {
 		dir = b.env[manifest.EnvDirectory]
 	}
-	return b.tree(caller, dir)
+	return b.tree(caller, dir, new(denials))
 }
 
-// tree returns a file tree with the working directory dir, or one that is not relative if dir is empty.
-func (b *Box) tree(caller Caller, dir string) *vfs.FS {
-	var denials denials
+// tree returns a file tree with the working directory dir, or one that is not relative if dir is empty. log bounds the refusals that are
+// logged.
+func (b *Box) tree(caller Caller, dir string, log *denials) *vfs.FS {
 	return vfs.New(vfs.Config{
 		Mounts:     b.mounts,
 		WorkingDir: dir,
@@ -213,7 +202,7 @@ func (b *Box) tree(caller Caller, dir string) *vfs.FS {
 			if record := callOf(caller.Context()).record; record != nil {
 				record(Operation{Op: "file/" + op, Target: bounded(path), Code: abi.HostDenied})
 			}
-			if denials.allow() {
+			if log.allow() {
 				b.config.Log.Warn("denied", "op", op, "path", visible.Text(bounded(path)), "granted", b.granted)
 			}
 		},
@@ -231,7 +220,7 @@ const entryCost = 1 << 10
 
 // Rate limit of the log: a module can provoke any number of refusals.
 const (
-	maxDenials   = 20 // maximum number of logged refusals of one instance in each denialWindow
+	maxDenials   = 20 // maximum number of logged refusals of one instance, and of the locks of one worker, in each denialWindow
 	denialWindow = 10 * time.Second
 )
 

@@ -72,6 +72,16 @@ func (w world) new(t testing.TB, s Setup) *Box {
 	return b
 }
 
+// locker returns the Locker that the host process has for a Setup.
+func (w world) locker(t testing.TB, s Setup) *Locker {
+	t.Helper()
+	l, err := openLocker(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 func TestGrantedDirectoriesAreMounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		grant []string

@@ -47,7 +47,7 @@ func (b *Box) scan(ctx context.Context, q abi.Scan) (any, error) {
 		Depth: q.Depth, Follow: q.Follow, After: q.After, Omit: func() { a.omits = true },
 		Enter: func(name string) bool { return !a.matches(q.Skip, name) },
 	}
-	errno := b.tree(&asked, "").Scan(q.Path, options, a.add)
+	errno := b.tree(&asked, "", new(denials)).Scan(q.Path, options, a.add)
 	switch {
 	case a.err != nil:
 		return nil, a.err

@@ -43,7 +43,7 @@ type Setup struct {
 	Log      hclog.Logger
 }
 
-// open creates a Box from a Setup in one process.
+// open creates a Box from a Setup in one process. Its calls hold their locks until the end of the test.
 func open(s Setup) (*Box, error) {
 	c, err := openGrant(s)
 	if err != nil {
@@ -57,10 +57,28 @@ func open(s Setup) (*Box, error) {
 		c.Fetch = fetcher.Fetch
 	}
 	c.Transport = remote.NewTransport(dial.New(dial.Config{Log: s.Log}).DialContext, nil)
+	locker, err := openLocker(s)
+	if err != nil {
+		return nil, err
+	}
+	c.Lock = locker.Begin().Lock
 	return New(c)
 }
 
-// openGrant resolves and opens the granted directories, and creates the plugin's directories for state and locks. Files are
+// openLocker creates the Locker that a host process has for a Setup.
+func openLocker(s Setup) (*Locker, error) {
+	c, err := openGrant(s)
+	if err != nil {
+		return nil, err
+	}
+	names, err := s.openLocks()
+	if err != nil {
+		return nil, err
+	}
+	return NewLocker(LockerConfig{Mounts: c.Mounts, Hidden: c.Hidden, Names: names, Log: s.Log})
+}
+
+// openGrant resolves and opens the granted directories, and creates the plugin's directory for state. Files are
 // closed by their finalizers. Fetch and Transport are not set.
 func openGrant(s Setup) (Config, error) {
 	c := Config{
@@ -87,12 +105,6 @@ func openGrant(s Setup) (Config, error) {
 		return c, err
 	}
 	c.Hidden = Hidden{Patterns: s.Grant.Deny, Own: realPaths(s.Own)}
-	if s.Places.State != "" {
-		var err error
-		if c.Locks, err = openLocks(s.Places.State, s.Plugin); err != nil && s.Log != nil {
-			s.Log.Warn("no directory for locks, so nothing can be locked", "error", err)
-		}
-	}
 	return c, nil
 }
 
@@ -196,9 +208,13 @@ func (c *Config) openRepos(granted []config.Git) error {
 	return nil
 }
 
-// openLocks opens a plugin's directory of lock files, beside the state directories, where no module can remove them.
-func openLocks(state, plugin string) (*os.File, error) {
-	path := filepath.Join(state, ".locks", plugin)
+// openLocks creates and opens the plugin's directory of lock files, beside the state directories, where no module can remove them. It
+// returns nil if there is no state directory.
+func (s *Setup) openLocks() (*os.File, error) {
+	if s.Places.State == "" {
+		return nil, nil
+	}
+	path := filepath.Join(s.Places.State, ".locks", s.Plugin)
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
 	}

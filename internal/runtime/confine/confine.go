@@ -89,7 +89,7 @@
 // setns, unshare, chroot, chdir and mounts, io_uring, bpf, perf_event_open, keyctl, userfaultfd,
 // memfd_create, other requests of ioctl, setrlimit, setpriority, mknodat, open_by_handle_at, and whatever makes the kernel store
 // more for this user: epoll_create1 and epoll_ctl (the poller of the Go runtime exists before), eventfd2, pipe2, inotify, fanotify,
-// timers, message queues, shared memory, semaphores, keys, and locks and leases of files.
+// timers, message queues, shared memory, semaphores, keys, and locks and leases of files (the host performs the locks of calls).
 //
 // seccomp cannot read strings or structures. So it cannot check paths, the flags of openat2 or the attributes
 // of clone3.

@@ -153,7 +153,7 @@ func TestFilterDenies(t *testing.T) {
 		"epoll_create1": unix.SYS_EPOLL_CREATE1, "epoll_ctl": unix.SYS_EPOLL_CTL, "eventfd2": unix.SYS_EVENTFD2,
 		"timerfd_create": unix.SYS_TIMERFD_CREATE, "signalfd4": unix.SYS_SIGNALFD4, "inotify_add_watch": unix.SYS_INOTIFY_ADD_WATCH,
 		"fanotify_mark": unix.SYS_FANOTIFY_MARK, "kill": unix.SYS_KILL, "tkill": unix.SYS_TKILL, "rt_sigtimedwait": unix.SYS_RT_SIGTIMEDWAIT,
-		"fallocate": unix.SYS_FALLOCATE, "fadvise64": unix.SYS_FADVISE64, "mincore": unix.SYS_MINCORE, "mlock": unix.SYS_MLOCK,
+		"flock": unix.SYS_FLOCK, "fallocate": unix.SYS_FALLOCATE, "fadvise64": unix.SYS_FADVISE64, "mincore": unix.SYS_MINCORE, "mlock": unix.SYS_MLOCK,
 		"mlock2": unix.SYS_MLOCK2, "mlockall": unix.SYS_MLOCKALL, "mremap": unix.SYS_MREMAP, "msync": unix.SYS_MSYNC, "mbind": unix.SYS_MBIND,
 		"pkey_alloc": unix.SYS_PKEY_ALLOC, "request_key": unix.SYS_REQUEST_KEY, "get_robust_list": unix.SYS_GET_ROBUST_LIST,
 		"kcmp": unix.SYS_KCMP, "getpgid": unix.SYS_GETPGID, "getsid": unix.SYS_GETSID, "getpriority": unix.SYS_GETPRIORITY,

@@ -79,6 +79,15 @@ var hoards = []attack{
 	}, []string{LayerSeccomp}, nil},
 	{"take a lease of a file", func(job) error { return ownFile(unix.F_SETLEASE, unix.F_RDLCK) },
 		[]string{LayerSeccomp}, []syscall.Errno{unix.EINVAL, unix.EAGAIN, unix.EACCES}},
+	{"lock a file that is granted to read", func(job) error {
+		return withFile(readFD, "file", unix.O_RDONLY, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+	}, []string{LayerSeccomp}, nil},
+	{"lock a directory that is granted to write", func(job) error {
+		return withFile(writeFD, ".", unix.O_RDONLY|unix.O_DIRECTORY, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+	}, []string{LayerSeccomp}, nil},
+	{"lock the directory of the compiled code", func(job) error {
+		return withFile(rootFD, ".", unix.O_RDONLY|unix.O_DIRECTORY, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+	}, []string{LayerSeccomp}, nil},
 	{"lock a record of a file", func(job) error {
 		return withFile(writeFD, "file", unix.O_RDWR, func(fd int) error {
 			return unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})

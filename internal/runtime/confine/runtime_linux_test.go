@@ -211,7 +211,6 @@ func changeFiles() error {
 	step("ftruncate", f.Truncate(5))
 	step("fsync", f.Sync())
 	step("fdatasync", unix.Fdatasync(fd))
-	step("flock", unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB))
 	step("fchmod", f.Chmod(0o755))
 	step("futimens", setTimes(fd))
 	step("renameat", unix.Renameat(writeFD, "sub/new", writeFD, "other/new"))

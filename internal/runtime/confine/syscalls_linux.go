@@ -84,7 +84,6 @@ func rules(pid uint32) []rule {
 		{unix.SYS_PRLIMIT64, append(null(2), low(0, every, 0))},
 		{unix.SYS_FCNTL, []condition{low(1, every, unix.F_SETFD), flags(2, unix.FD_CLOEXEC)}},
 		{unix.SYS_FCNTL, []condition{low(1, every, unix.F_SETFL), low(2, unix.O_ASYNC|unix.O_DIRECT|unix.O_NOATIME, 0)}},
-		{unix.SYS_FLOCK, []condition{low(1, every, unix.LOCK_EX|unix.LOCK_NB)}},
 		{unix.SYS_FCHMOD, []condition{low(1, unix.S_ISUID|unix.S_ISGID|unix.S_ISVTX, 0)}},
 		{unix.SYS_UTIMENSAT, append(null(1), low(3, every, 0))},
 		{unix.SYS_UNLINKAT, []condition{flags(2, unix.AT_REMOVEDIR)}},

@@ -67,13 +67,18 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	if err != nil {
 		return nil, errors.Join(p.sandboxError(err), compiled.Close())
 	}
+	locks, err := p.locker(set)
+	if err != nil {
+		return nil, errors.Join(p.sandboxError(err), set.Close(), compiled.Close())
+	}
 	kept := p.openDerived(set, compiled)
 	release := func() {
+		locks.Close()
 		if err := errors.Join(set.Close(), compiled.Close(), kept.Close()); err != nil {
 			p.Log.Warn("cannot release the handles of a worker process", "error", err)
 		}
 	}
-	l, err := p.launch(set, compiled)
+	l, err := p.launch(set, compiled, locks)
 	if err != nil {
 		release()
 		return nil, p.sandboxError(err)
@@ -135,7 +140,7 @@ func (p *plugin) sandboxError(err error) *engine.Error {
 }
 
 // launch returns the Launch of a worker that gets the handles of set.
-func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, error) {
+func (p *plugin) launch(set *grant.Set, compiled *code.Code, locks *locker) (*worker.Launch, error) {
 	l := &worker.Launch{
 		Stale: func() string {
 			if changed, which := set.Changed(); changed {
@@ -144,13 +149,14 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 			return ""
 		},
 		Confined: p.generation.checkConfinement,
-		Create:   set.Create,
+		Create:   locks.create,
+		Locks:    locks.begin,
 		Discard:  func() error { return p.dispatcher.store.Discard(compiled) },
 	}
 	l.Setup = wire.Setup{
 		Plugin: p.Name, Kind: p.Manifest.Module.Kind, Limits: p.workerLimits(), Reused: p.Grant.Reused,
-		Code:  wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
-		Locks: l.Inherit(set.Locks), Own: platform.TreePaths(set.Own), Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
+		Code: wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
+		Own:  platform.TreePaths(set.Own), Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
 		LogLevel: int8(p.Log.GetLevel()), HTTP: len(p.Grant.HTTP) > 0, Asks: asks(p.Manifest.Capabilities),
 		Env: platform.TreeValues(p.Grant.Env), Cwd: platform.TreePath(p.generation.catalog.Places.Cwd), Project: platform.TreePath(p.generation.catalog.Places.Project), Zone: p.dispatcher.zone(),
 	}

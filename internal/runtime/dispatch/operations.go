@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -41,11 +40,7 @@ func (p *plugin) operator(n gateway.Notifier, session *networkSession) worker.Op
 				err = &abi.HostError{Code: abi.HostUnavailable, Message: "this host does not support the operation: see the list of operations in docs/abi.md"}
 			}
 		}
-		var failure *abi.HostError
-		if err != nil && !errors.As(err, &failure) {
-			failure = &abi.HostError{Code: abi.HostFailed, Message: err.Error()}
-		}
-		return wire.Reply{Error: failure, Result: result}
+		return wire.ReplyOf(result, err)
 	}
 }
 

@@ -164,6 +164,19 @@ func (f *fake) call(number uint32, r call.Request) {
 		f.mu.Unlock()
 		_ = f.out.Write(wire.TypeOperation, number, wire.Operation{Op: "op", Params: r.Params}.Encode()...)
 		go func() { f.result(number, call.OK, (<-reply).Result) }()
+	case "lock": // and then do what params says
+		reply := make(chan wire.Reply)
+		f.mu.Lock()
+		f.asks[number] = reply
+		f.mu.Unlock()
+		_ = f.out.Write(wire.TypeOperation, number, wire.Operation{Op: abi.OpLock, Params: []byte(`{"name":"n"}`)}.Encode()...)
+		go func() {
+			if <-reply; string(r.Params) == "echo" {
+				f.result(number, call.OK, []byte("{}"))
+			} else {
+				f.misbehave(number, string(r.Params))
+			}
+		}()
 	case "grow", "write and grow": // after an operation without effects
 		if r.Method == "write and grow" {
 			_ = f.out.Write(wire.TypeWrote, number)

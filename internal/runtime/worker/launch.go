@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"os"
 	"runtime"
 
@@ -24,6 +25,8 @@ type Launch struct {
 	// Create creates the granted directory of the mount with the given index, which did not exist at the start. It moves the
 	// staged directory, whose handle the worker has, to the path.
 	Create func(mount int) error
+	// Locks returns the locks of a new call, which has none yet.
+	Locks func() Locks
 	// Derived receives the records of derived data that the worker sends. If it is nil, records are a protocol violation.
 	Derived func(records []byte)
 	// Discard removes compiled code that the worker rejected.
@@ -32,6 +35,12 @@ type Launch struct {
 	Release func()
 
 	code int64 // size of the compiled code and the module in bytes; set by Bound
+}
+
+// Locks perform the operation lock for a call, in this process. End releases what the call holds.
+type Locks interface {
+	Lock(ctx context.Context, params []byte) error
+	End()
 }
 
 // Inherit adds a file that the worker inherits, and returns its descriptor in the worker. It returns 0 if file is nil.

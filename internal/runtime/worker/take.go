@@ -179,7 +179,7 @@ func (c *conn) takeDerived(records []byte) error {
 // changes reports whether an operation may have an effect that a retry must not repeat.
 func changes(operation wire.Operation) bool {
 	switch operation.Op {
-	case abi.OpClaims, abi.OpNotify, wire.OpGitUser, wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut:
+	case abi.OpClaims, abi.OpLock, abi.OpNotify, wire.OpGitUser, wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut:
 		return false
 	case abi.OpHTTPFetch:
 		method, _ := rawjson.Unquote(rawjson.Member(operation.Params, "method"))

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"strconv"
 	"sync"
 	"time"
 
@@ -133,9 +132,9 @@ func (s *Supervisor) attempt(ctx context.Context, p *process, r Hooked, age uint
 		ctx: ctx, operate: r.Operate, record: r.Record, age: age, patience: s.config.Queue,
 		late: now.Add(s.config.Limits.Time + grace), end: now.Add(s.config.Limits.Time + lateReply),
 	}
-	if p.launch.Create != nil {
-		waiting.operate = p.creating(r.Operate)
-	}
+	own := operator{launch: p.launch, next: r.Operate}
+	defer own.end()
+	waiting.operate = own.operate
 	result, err := p.conn.call(waiting, r.Request)
 	if err != nil {
 		p.settle()
@@ -143,23 +142,6 @@ func (s *Supervisor) attempt(ctx context.Context, p *process, r Hooked, age uint
 		return call.Result{}, s.busy()
 	}
 	return result, err
-}
-
-// creating returns a function that performs wire.OpCreate and passes all other operations to next.
-func (p *process) creating(next Operate) Operate {
-	return func(ctx context.Context, operation wire.Operation) wire.Reply {
-		if operation.Op != wire.OpCreate {
-			return next(ctx, operation)
-		}
-		mount, err := strconv.Atoi(string(operation.Params))
-		if err == nil {
-			err = p.launch.Create(mount)
-		}
-		if err != nil {
-			return wire.Reply{Error: &abi.HostError{Code: abi.HostFailed, Message: err.Error()}}
-		}
-		return wire.Reply{}
-	}
 }
 
 // retryLost retries a call whose worker ended, if that is safe. The retry has a worker to itself, which shows whether

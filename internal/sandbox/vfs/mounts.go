@@ -113,6 +113,15 @@ func (m *mount) use(file *os.File) error {
 	return nil
 }
 
+// Created supplies the directory of a mount that did not exist, if the caller has created it.
+func (ms *Mounts) Created(p string, dir *os.File) error {
+	m := ms.at(p)
+	if m == nil {
+		return fmt.Errorf("%s is no mount", p)
+	}
+	return m.use(dir)
+}
+
 // dir returns the mount's directory; nil if it does not exist yet.
 func (m *mount) dir() *beneath.Dir {
 	if h := m.handle.Load(); h != nil {

@@ -59,9 +59,6 @@ func configOf(setup wire.Setup) confine.Config {
 			c.Dirs = append(c.Dirs, confine.Dir{FD: r.File, Write: r.Write})
 		}
 	}
-	if setup.Locks > 0 {
-		c.Dirs = append(c.Dirs, confine.Dir{FD: setup.Locks, Write: true})
-	}
 	for _, fd := range []int{setup.Derived.Older, setup.Derived.Newer} {
 		if fd > 0 {
 			c.Keep = append(c.Keep, fd)
@@ -74,10 +71,10 @@ func configOf(setup wire.Setup) confine.Config {
 func boxConfig(setup wire.Setup, derive func(context.Context, sandbox.Derivation, sandbox.DerivedFile) ([]byte, error), log hclog.Logger) sandbox.Config {
 	c := sandbox.Config{
 		Plugin: setup.Plugin, Hidden: sandbox.Hidden{Patterns: setup.Deny, Own: setup.Own}, Remotes: setup.Remotes, Transport: transport{},
-		Locks: file(setup.Locks, "locks"), Env: setup.Env, Limits: manifest.Limits{Files: setup.Limits.Files, Memory: setup.Limits.Memory},
+		Env: setup.Env, Limits: manifest.Limits{Files: setup.Limits.Files, Memory: setup.Limits.Memory},
 		Relative: engine.Kind(setup.Kind) == engine.Command,
 		Cwd:      setup.Cwd, Project: setup.Project, Zone: setup.Zone, Messages: setup.Messages, Log: log,
-		Claimed: claimed, Changing: changes, GitUser: gitUser, Spend: engine.Spend, Derive: derive, Asks: sandbox.Asks(setup.Asks),
+		Claimed: claimed, Lock: lock, Changing: changes, GitUser: gitUser, Spend: engine.Spend, Derive: derive, Asks: sandbox.Asks(setup.Asks),
 	}
 	if setup.HTTP {
 		c.Fetch = fetch
@@ -164,6 +161,11 @@ func operate[R any](ctx context.Context, op string, params any) (result R, err e
 
 func claimed(ctx context.Context, names abi.Claims) (abi.Claims, error) {
 	return operate[abi.Claims](ctx, abi.OpClaims, names)
+}
+
+func lock(ctx context.Context, q abi.Lock) error {
+	_, err := operate[any](ctx, abi.OpLock, q)
+	return err
 }
 
 func gitUser(ctx context.Context) (git.User, error) {

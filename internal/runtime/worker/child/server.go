@@ -191,8 +191,7 @@ func (c *running) busy() {
 
 // send sends the request to the module and returns the result of its response. release must be called after the result was sent.
 func (c *running) send(ctx context.Context, request *call.Request, size int) (_ call.Result, release func()) {
-	ctx, scope := sandbox.Begin(ctx, c, c.record)
-	defer scope.End()
+	ctx = sandbox.Begin(ctx, c, c.record)
 	uncover, err := c.server.credit.cover(ctx, size)
 	if err != nil {
 		result := call.Result{}

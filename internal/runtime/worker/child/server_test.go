@@ -469,12 +469,11 @@ func TestConfinementKeepsListedFilesOnly(t *testing.T) {
 		Code: wire.Code{Root: 5}, Confine: wire.Confine{Memory: 1, AddressSpace: 2, Threads: 3, OpenFiles: 4},
 		Mounts:  []wire.Mount{{File: 6}, {File: 7, Write: true}, {Write: true}},
 		Repos:   []wire.Repo{{File: 8}, {File: 9, Write: true}, {Write: true}},
-		Locks:   10,
 		Derived: wire.Derived{Older: 11, Newer: 12},
 	}
 	want := confine.Config{
 		Keep: append(slices.Clone(connectionFiles), 11, 12), Memory: 1, AddressSpace: 2, Threads: 3, OpenFiles: 4, Root: &confine.Dir{FD: 5},
-		Dirs: []confine.Dir{{FD: 6}, {FD: 7, Write: true}, {FD: 8}, {FD: 9, Write: true}, {FD: 10, Write: true}},
+		Dirs: []confine.Dir{{FD: 6}, {FD: 7, Write: true}, {FD: 8}, {FD: 9, Write: true}},
 	}
 	if got := configOf(setup); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -491,7 +490,7 @@ func TestSandboxHasWhatSetupGrants(t *testing.T) {
 		Mounts: []wire.Mount{{Path: "/p", Write: true}, {Path: "/s", State: true, InGit: true}}, Repos: []wire.Repo{{Path: "/r", Alias: "/a", Write: true}}}
 	c := boxConfig(setup, nil, hclog.NewNullLogger())
 	if c.State != "/s" || c.Fetch == nil || !c.Relative || len(c.Mounts) != 2 || !c.Mounts[0].Write || c.Mounts[1].Write || !c.Mounts[1].InGit || len(c.Repos) != 1 ||
-		c.Repos[0] != (git.Grant{Repo: "/r", Alias: "/a", Write: true}) || c.Locks != nil || c.Limits.Files != 3 || c.Limits.Memory != 4 || !c.Messages ||
+		c.Repos[0] != (git.Grant{Repo: "/r", Alias: "/a", Write: true}) || c.Lock == nil || c.Limits.Files != 3 || c.Limits.Memory != 4 || !c.Messages ||
 		!slices.Equal(c.Hidden.Patterns, setup.Deny) || !slices.Equal(c.Hidden.Own, setup.Own) || !slices.Equal(c.Remotes, setup.Remotes) || c.Env["A"] != "1" {
 		t.Errorf("got %+v", c)
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
@@ -135,6 +136,18 @@ func DecodeOperation(payload []byte) (Operation, error) {
 type Reply struct {
 	Error  *abi.HostError
 	Result []byte
+}
+
+// ReplyOf returns the reply with a result, or with an error unless that is nil.
+func ReplyOf(result []byte, err error) Reply {
+	if err == nil {
+		return Reply{Result: result}
+	}
+	failure, ok := errors.AsType[*abi.HostError](err)
+	if !ok {
+		failure = &abi.HostError{Code: abi.HostFailed, Message: err.Error(), Reason: abi.ReasonOf(err)}
+	}
+	return Reply{Error: failure}
 }
 
 // Encode returns the parts of the payload.

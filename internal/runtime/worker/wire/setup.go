@@ -24,9 +24,8 @@ type Setup struct {
 	Repos        []Repo            `json:"repos,omitempty"`
 	Remotes      []string          `json:"remotes,omitempty"` // granted git remotes
 	Derived      Derived           `json:"derived"`
-	Locks        int               `json:"locks,omitempty"` // the directory of the plugin's lock files
-	Own          []string          `json:"own,omitempty"`   // the host's files and directories, which are hidden
-	Deny         []string          `json:"deny,omitempty"`  // globs of hidden paths
+	Own          []string          `json:"own,omitempty"`  // the host's files and directories, which are hidden
+	Deny         []string          `json:"deny,omitempty"` // globs of hidden paths
 	Messages     bool              `json:"messages,omitempty"`
 	Env          map[string]string `json:"env,omitempty"` // granted variables
 	Cwd, Project string
