@@ -30,7 +30,7 @@ func TestCreateDirMakesPrivateDirectory(t *testing.T) {
 	}
 	empty := filepath.Join(t.TempDir(), "empty") // rename would replace it
 	must(t, os.Mkdir(empty, 0o755))
-	for _, path := range []string{path, empty} {
+	for _, path := range []string{path, empty, filepath.Join(path, "one")} {
 		if err := atomicfile.CreateDir(path, members, atomicfile.Options{}); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: got %v", path, err)
 		}
@@ -96,7 +96,9 @@ func TestCreateDirIsAtomic(t *testing.T) {
 func TestMkdirAllRefusesFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	must(t, os.WriteFile(path, nil, 0o644))
-	if err := atomicfile.MkdirAll(filepath.Join(path, "d"), atomicfile.Options{}); err == nil {
-		t.Error("no error")
+	for _, path := range []string{path, filepath.Join(path, "d")} {
+		if err := atomicfile.MkdirAll(path, atomicfile.Options{}); err == nil {
+			t.Errorf("%s: no error", path)
+		}
 	}
 }
