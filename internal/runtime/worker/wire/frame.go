@@ -134,7 +134,7 @@ func (r *Reader) Buffered() bool {
 type Writer struct {
 	mu      sync.Mutex
 	out     io.Writer
-	pending []byte // frames that are sent together with the next frame, at most three of the size joined
+	pending []byte // frames that are sent together with the next frame, at most three of the size joined; none after an error
 	gathers bool   // whether a goroutine is about to send the pending frames
 	err     error
 }
@@ -194,7 +194,7 @@ func (w *Writer) Flush() error {
 }
 
 func (w *Writer) flush() error {
-	if w.err == nil && len(w.pending) > 0 {
+	if len(w.pending) > 0 {
 		_, w.err = w.out.Write(w.pending)
 		w.pending = w.pending[:0]
 	}

@@ -382,6 +382,15 @@ func TestMalformedPayloadsAreProtocolViolations(t *testing.T) {
 	}
 }
 
+// The audit log has the outcome that the worker reports; whatever the host does not know counts as a failure.
+func TestOutcomeOfRecordIsKept(t *testing.T) {
+	for sent, want := range map[audit.Outcome]audit.Outcome{audit.OK: audit.OK, audit.Denied: audit.Denied, audit.Failed: audit.Failed, "": audit.Failed, "other": audit.Failed} {
+		if got, err := DecodeRecord(EncodeRecord(audit.Operation{Op: "o", Outcome: sent, Count: 2})); err != nil || got.Outcome != want || got.Op != "o" || got.Count != 2 {
+			t.Errorf("the outcome %q: got %+v, %v; want %q", sent, got, err, want)
+		}
+	}
+}
+
 // The numbers of a result come from a worker, which may have been taken over.
 func TestNegativeNumbersOfResultAreZero(t *testing.T) {
 	r, err := DecodeResult(append([]byte{byte(call.OK)}, bytes.Repeat([]byte{255}, 32)...))
