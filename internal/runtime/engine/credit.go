@@ -87,7 +87,7 @@ func (p *prepaid) Take(ctx context.Context, bytes int64) error {
 	if held == bytes {
 		return nil
 	}
-	if err := p.Credit.Take(context.WithValue(ctx, atOnceKey{}, true), bytes-held); err != nil {
+	if err := p.Credit.Take(AtOnce(ctx), bytes-held); err != nil {
 		p.Give(held)
 		return fmt.Errorf("%w: %v", errNoCredit, err) // not ErrRefused: the result must not depend on the memory of the system
 	}
@@ -102,6 +102,9 @@ func (p *prepaid) Give(bytes int64) {
 }
 
 type atOnceKey struct{}
+
+// AtOnce returns a context with which Credit.Take does not wait for memory.
+func AtOnce(ctx context.Context) context.Context { return context.WithValue(ctx, atOnceKey{}, true) }
 
 // MayWait reports whether Credit.Take may wait for memory.
 func MayWait(ctx context.Context) bool { return ctx.Value(atOnceKey{}) == nil }

@@ -10,8 +10,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// commandRequester returns the requester of a command.
-func commandRequester(setup wire.Setup, module *engine.Module) requester {
+// commandModule is the part of engine.Module that runs a command.
+type commandModule interface {
+	CheckInput(size int) error
+	Call(context.Context, engine.Prepared) (engine.Held, error)
+	OutputError() error
+}
+
+// commandRequester returns the requester of a command. It calls Prepared.Busy, which must not be nil.
+func commandRequester(setup wire.Setup, module commandModule) requester {
 	return func(ctx context.Context, r engine.Prepared) (engine.Held, error) {
 		switch r.Method {
 		case abi.MethodToolsCall:
@@ -23,7 +30,7 @@ func commandRequester(setup wire.Setup, module *engine.Module) requester {
 		if err := module.CheckInput(len(r.Params)); err != nil {
 			return engine.Held{}, err
 		}
-		if len(r.Params) > largeAnswer && r.Busy != nil { // converting large parameters takes long
+		if len(r.Params) > largeAnswer { // converting large parameters takes long
 			r.Busy()
 		}
 		tool, input, refusal := setup.Commands.Input(r.Params)
@@ -34,7 +41,7 @@ func commandRequester(setup wire.Setup, module *engine.Module) requester {
 		if err != nil {
 			return response, err
 		}
-		if len(response.Body) > largeAnswer && r.Busy != nil {
+		if len(response.Body) > largeAnswer {
 			r.Busy()
 		}
 		body := tool.Response(command.Output{Stdout: response.Body, Stderr: response.Stderr, Exit: response.Exit}, setup.Limits.Output)

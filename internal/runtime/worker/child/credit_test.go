@@ -154,20 +154,113 @@ func TestLargeMessagesAreCovered(t *testing.T) {
 		take func() (func(), error)
 		want int64
 	}{
-		"a small request":             {func() (func(), error) { return c.cover(context.Background(), engine.FreeBuffer) }, 0},
-		"a large request":             {func() (func(), error) { return c.cover(context.Background(), 1<<20) }, engine.BufferCost << 20},
+		"a small request":             {func() (func(), error) { return c.cover(context.Background(), 64<<10) }, 0},
+		"a large request":             {func() (func(), error) { return c.cover(context.Background(), 1<<20) }, 4 << 20},
 		"a response without a schema": {func() (func(), error) { return c.coverValues(context.Background(), &call.Request{}, values) }, 0},
-		"a response with many values": {func() (func(), error) { return c.coverValues(context.Background(), &call.Request{Output: 1}, values) }, 2 * 128 << 20},
+		"a response with many values": {func() (func(), error) { return c.coverValues(context.Background(), &call.Request{Output: 1}, values) }, 3<<20 + (2<<20+1)*128},
 		"a response with a few values": {func() (func(), error) {
 			return c.coverValues(context.Background(), &call.Request{Output: 1}, make([]byte, 1<<20))
-		}, 1 << 20},
+		}, 1<<20 + 128},
+		"a small response": {func() (func(), error) {
+			return c.coverValues(context.Background(), &call.Request{Output: 1}, make([]byte, 64<<10))
+		}, 0},
 	} {
 		uncover, err := test.take()
-		if err != nil || c.used < test.want || c.used > test.want+8<<20 {
-			t.Errorf("%s takes %d bytes, want about %d (%v)", what, c.used, test.want, err)
+		if err != nil || c.used != test.want {
+			t.Errorf("%s takes %d bytes, want %d (%v)", what, c.used, test.want, err)
 		}
 		if uncover(); c.used != 0 {
 			t.Errorf("%s leaves %d bytes in use", what, c.used)
 		}
+	}
+}
+
+// A request or a response that the process has no credit for is refused, before its memory is used.
+func TestMessagesWithoutCreditAreRefused(t *testing.T) {
+	c := &credit{out: wire.NewWriter(io.Discard)}
+	if _, err := c.cover(t.Context(), 1<<20); !errors.Is(err, engine.ErrRefused) {
+		t.Errorf("a request: got %v", err)
+	}
+	if _, err := c.coverValues(t.Context(), &call.Request{Output: 1}, make([]byte, 1<<20)); !errors.Is(err, engine.ErrRefused) {
+		t.Errorf("a response: got %v", err)
+	}
+}
+
+func TestCreditMayBeWhatIsNeeded(t *testing.T) {
+	c := &credit{in: replies(t, wire.Reply{Result: []byte("70")}, wire.Reply{Result: []byte("many")}), out: wire.NewWriter(io.Discard)}
+	if err := c.Take(t.Context(), 70); err != nil || c.used != 70 || c.granted != 70 {
+		t.Errorf("%d of %d bytes are in use, want 70 of 70 (%v)", c.used, c.granted, err)
+	}
+	if err := c.Take(t.Context(), 1); err == nil {
+		t.Error("a malformed reply grants credit")
+	}
+}
+
+// While the module is loaded, the worker knows by these errors that the host has ended, or that it violates the protocol.
+func TestErrorsOfConnectionEndRequestForCredit(t *testing.T) {
+	var call bytes.Buffer
+	if err := wire.NewWriter(&call).Write(wire.TypeCall, 0); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		in   *wire.Reader
+		out  io.Writer
+		want error
+	}{
+		"no reply":        {replies(t), io.Discard, io.EOF},
+		"another frame":   {wire.NewReader(&call, limit), io.Discard, wire.ErrProtocol},
+		"an empty reply":  {wire.NewReader(bytes.NewReader([]byte{0, 0, 0, 0, 0, 0, 0, 0, byte(wire.TypeReply)}), limit), io.Discard, wire.ErrProtocol},
+		"a broken stream": {replies(t, wire.Reply{Result: []byte("9")}), writerFunc(func([]byte) (int, error) { return 0, broken }), broken},
+	} {
+		if err := (&credit{in: c.in, out: wire.NewWriter(c.out)}).Take(t.Context(), 9); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(data []byte) (int, error) { return f(data) }
+
+// A derivation that another call waits for must not wait for memory.
+func TestRequestForCreditTellsWhetherItMayWait(t *testing.T) {
+	h := served(t, func(ctx context.Context, r engine.Prepared) (engine.Held, error) {
+		if r.Method == "at once" {
+			ctx = engine.AtOnce(ctx)
+		}
+		return engine.Held{}, runningOf(ctx).server.credit.Take(ctx, 1<<41)
+	})
+	for number, want := range []string{wire.OpMemory, wire.OpMemoryNow} {
+		h.call(uint32(number), []string{"waiting", "at once"}[number])
+		o, err := wire.DecodeOperation(h.want(wire.TypeOperation, uint32(number)).Payload)
+		if err != nil || o.Op != want {
+			t.Errorf("got the operation %s, %v; want %s", o.Op, err, want)
+		}
+		h.send(wire.TypeReply, uint32(number), wire.Reply{Error: &abi.HostError{Code: wire.CreditBusy}}.Encode()...)
+		h.want(wire.TypeResult, uint32(number))
+	}
+}
+
+func TestCreditOnceIsTakenOnce(t *testing.T) {
+	var once creditOnce
+	c := &credit{out: wire.NewWriter(io.Discard), granted: 50}
+	for range 2 {
+		if err := once.take(t.Context(), c, 50); err != nil || c.used != 50 {
+			t.Errorf("%d bytes are in use, want 50 (%v)", c.used, err)
+		}
+	}
+	var refused creditOnce
+	if err := refused.take(t.Context(), c, 1); !errors.Is(err, engine.ErrRefused) || c.used != 50 || refused.taken.Load() {
+		t.Errorf("refused: %d bytes are in use, want 50 (%v)", c.used, err)
+	}
+	var raced creditOnce
+	faster := writerFunc(func(data []byte) (int, error) {
+		raced.taken.Store(true) // simulates another call that takes the credit while this one waits
+		return len(data), nil
+	})
+	c = &credit{in: replies(t, wire.Reply{Result: []byte("30")}), out: wire.NewWriter(faster)}
+	if err := raced.take(t.Context(), c, 30); err != nil || c.used != 0 {
+		t.Errorf("after another call was faster: %d bytes are in use, want none (%v)", c.used, err)
 	}
 }

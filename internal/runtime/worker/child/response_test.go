@@ -157,6 +157,30 @@ func checkOutput(result string, l wire.Limits) string {
 	return f.Message
 }
 
+func TestResultsAreValidated(t *testing.T) {
+	v := newResponses(wire.Setup{Limits: defaults(), Schemas: []json.RawMessage{[]byte(`{"required":["a"]}`), []byte(`{"type":7}`)}})
+	const without = `{"content":[],"structuredContent":{}}`
+	for name, c := range map[string]struct {
+		output       int
+		result, want string
+	}{
+		"a result that the schema allows":     {1, `{"content":[],"structuredContent":{"a":1}}`, ""},
+		"a result that violates the schema":   {1, without, "returned structuredContent that violates its output schema: "},
+		"a result without structured content": {1, `{"content":[]}`, "returned a result without the structuredContent that its output schema requires"},
+		"a result that reports an error":      {1, `{"content":[],"isError":true}`, ""},
+		"a result that MCP does not allow":    {1, `{"content":7,"structuredContent":{"a":1}}`, "returned an invalid result: "},
+		"a schema that is invalid":            {2, without, "has an output schema"},
+		"no schema":                           {0, without, ""},
+		"a number above those of the schemas": {3, without, ""},
+		"no schema, and an invalid result":    {0, `{"content":7}`, "returned an invalid result: "},
+	} {
+		_, err := parsed(t, v, call.Request{Method: abi.MethodToolsCall, Output: c.output}, engine.Held{Result: call.Result{Body: []byte(`{"result":` + c.result + `}`)}})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
 // manyObjects returns a JSON array of about size bytes with three bytes per item.
 func manyObjects(size int) string { return "[" + strings.Repeat("{},", size/3) + "{}]" }
 

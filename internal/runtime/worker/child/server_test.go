@@ -17,6 +17,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/command"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
@@ -216,6 +217,60 @@ func TestOperationsAreBounded(t *testing.T) {
 		} else {
 			h.wantResult(1, call.OK, "more than the limit of this plugin")
 		}
+	}
+}
+
+func TestErrorOfConnectionFailsOperation(t *testing.T) {
+	broken := errors.New("broken")
+	s := &server{out: wire.NewWriter(writerFunc(func([]byte) (int, error) { return 0, broken })), operationBytes: 100}
+	r := &running{server: s, reply: make(chan wire.Reply, 1)} // no reply arrives
+	for name, operate := range map[string]func() error{
+		"an operation":   func() error { _, err := r.operate(t.Context(), "op", nil); return err },
+		"a notification": func() error { return r.Notify("notifications/message", nil) },
+	} {
+		if err := operate(); !errors.Is(err, broken) {
+			t.Errorf("%s: got %v, want %v", name, err, broken)
+		}
+	}
+	if err := r.Notify("notifications/message", json.RawMessage("{")); err == nil || errors.Is(err, broken) {
+		t.Errorf("a notification that is not JSON: got %v", err)
+	}
+}
+
+func TestRequestAndResultWithoutMemoryFail(t *testing.T) {
+	large := []byte(`{"result":{"content":[],"structuredContent":{}}}` + strings.Repeat(" ", 64<<10))
+	s := &server{out: wire.NewWriter(io.Discard), cache: newCache(wire.Derived{}), log: hclog.NewNullLogger(), credit: &credit{out: wire.NewWriter(io.Discard)},
+		request: func(context.Context, engine.Prepared) (engine.Held, error) {
+			return engine.Held{Result: call.Result{Body: large}}, nil
+		}}
+	for name, c := range map[string]struct {
+		size int // of the request
+		want string
+	}{
+		"a request": {64<<10 + 1, "needs memory for its request that the server does not have"},
+		"a result":  {64 << 10, "needs memory to validate its result that the server does not have"},
+	} {
+		result, release := (&running{server: s}).send(t.Context(), &call.Request{Method: "tools/call", Output: 1}, c.size)
+		release()
+		var failure wire.Failure
+		if err := json.Unmarshal(result.Body, &failure); err != nil || result.Kind != call.Failed || failure.Code != string(engine.CodeMemory) || failure.Message != c.want {
+			t.Errorf("%s: got %d %.300s, %v; want %q", name, result.Kind, result.Body, err, c.want)
+		}
+	}
+}
+
+// What the host is told about the end of a worker must not depend on where the connection was cut.
+func TestCallThatIsCutOffIsNoViolation(t *testing.T) {
+	var whole bytes.Buffer
+	if err := wire.NewWriter(&whole).Write(wire.TypeCall, 1, wire.EncodeRequest(&call.Request{Method: "m"})...); err != nil {
+		t.Fatal(err)
+	}
+	s := &server{in: wire.NewReader(bytes.NewReader(whole.Bytes()[:whole.Len()-1]), limit), out: wire.NewWriter(io.Discard), failed: make(chan error, 1)}
+	if s.lead() {
+		t.Fatal("a call made another goroutine the leader")
+	}
+	if err := <-s.failed; !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v, want %v", err, io.ErrUnexpectedEOF)
 	}
 }
 
@@ -452,6 +507,23 @@ func TestRequestersOfKinds(t *testing.T) {
 		if got, err := request(t.Context(), engine.Prepared{Request: &call.Request{Method: method}}); err != nil || string(got.Body) != want {
 			t.Errorf("%s: got %s, %v", method, got.Body, err)
 		}
+	}
+}
+
+// A request that the plugin has no function for is answered without running it.
+func TestRequestsOfExtismPlugin(t *testing.T) {
+	request, err := newRequester(wire.Setup{Kind: string(engine.Extism)}, loaded(t, engine.Extism, wasmtest.HyperMCP().Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for method, want := range map[string]string{abi.MethodDescribe: `"greet"`, "prompts/get": "Write a letter", "other": "the plugin has no function for other"} {
+		response, err := request(t.Context(), engine.Prepared{Request: &call.Request{Method: method, Params: []byte(`{}`)}, Busy: func() {}})
+		if response.Release(); err != nil || !strings.Contains(string(response.Body), want) {
+			t.Errorf("%s: got %s, %v; want %q", method, response.Body, err, want)
+		}
+	}
+	if _, err := newRequester(wire.Setup{Kind: string(engine.Extism)}, loaded(t, engine.ABI1, wasmtest.Answering("{}"))); err == nil {
+		t.Error("a module without the functions of a plugin has a requester")
 	}
 }
 
