@@ -211,6 +211,34 @@ func TestWalkNoticesMovedDirectory(t *testing.T) {
 	}
 }
 
+func TestErrorsOfHandlesAreReturned(t *testing.T) {
+	closed, err := os.Open(t.TempDir())
+	if err == nil {
+		err = closed.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range map[string]func() error{
+		"makeDirs":      func() error { _, _, err := makeDirs(closed, nil, 0o700); return err },
+		"makeDirs of a": func() error { _, _, err := makeDirs(closed, []string{"a"}, 0o700); return err },
+		"list":          func() error { _, err := list(closed, 1); return err },
+		"hold":          func() error { _, _, err := hold(closed, ""); return err },
+		"lockHolder":    func() error { _, err := lockHolder(closed, "a", true); return err },
+		"holdDir":       func() error { _, _, err := holdDir(closed, "a"); return err },
+		"checkIdentity": func() error { return checkIdentity(nil, "/", closed) },
+		"readLink":      func() error { _, err := readLink(closed, "a"); return err },
+		"openEntry":     func() error { _, err := openEntry(closed, "a"); return err },
+		"up": func() error {
+			return (&place{dir: closed, steps: []step{{}, {name: "a"}}}).up()
+		},
+	} {
+		if err := call(); err == nil || errors.Is(err, errMoved) {
+			t.Errorf("%s of a closed directory: got %v", name, err)
+		}
+	}
+}
+
 func TestReaches(t *testing.T) {
 	w := newWorld(t)
 	w.dir("repo")

@@ -82,7 +82,7 @@ func broader(granted string, p *place, places config.Places) string {
 		return ""
 	}
 	asked, got := breadthOf(granted, places), breadthOf(real, places)
-	if len(p.missing) == 0 && !got.Broad() {
+	if len(p.missing) == 0 {
 		got = max(got, breadthOfID(p.id(), places))
 	}
 	switch {

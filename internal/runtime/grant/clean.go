@@ -94,9 +94,7 @@ func (c *cleaner) empty(holder *os.File) error {
 		for _, name := range names {
 			err := c.remove(holder, name)
 			if isFull(err) {
-				if err = c.flatten(holder, name); err == nil {
-					err = c.remove(holder, name)
-				}
+				err = c.flatten(holder, name) // the next round removes the directory
 			}
 			if err == nil {
 				removed++

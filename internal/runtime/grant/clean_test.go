@@ -132,12 +132,28 @@ func TestUnreadableLeftoverDoesNotFailResolve(t *testing.T) {
 	w := newWorld(t)
 	closed := w.dir(".local/state/bulkhead/.staging/a/closed")
 	w.dir(".local/state/bulkhead/.staging/a/closed/x")
-	w.must(os.Chmod(closed, 0))
-	t.Cleanup(func() { os.Chmod(closed, 0o700) })
-	var log bytes.Buffer
-	w.Config.Log = hclog.New(&hclog.LoggerOptions{Output: &log})
-	w.resolve()
-	if _, err := os.Lstat(closed); err != nil && !errors.Is(err, os.ErrPermission) || !strings.Contains(log.String(), "permission denied") {
-		t.Errorf("%v, logged:\n%s", err, &log)
+	for _, mode := range []os.FileMode{0, 0o500} { // neither the directory can be opened, nor what it contains be removed
+		w.must(os.Chmod(closed, mode))
+		t.Cleanup(func() { os.Chmod(closed, 0o700) })
+		var log bytes.Buffer
+		w.Config.Log = hclog.New(&hclog.LoggerOptions{Output: &log})
+		w.resolve()
+		if _, err := os.Lstat(closed); err != nil && !errors.Is(err, os.ErrPermission) || !strings.Contains(log.String(), "permission denied") {
+			t.Errorf("mode %v: %v, logged:\n%s", mode, err, &log)
+		}
 	}
+}
+
+func TestUnusableStagingDirectoryIsNotNeeded(t *testing.T) {
+	w := newWorld(t)
+	staging := w.path(".local/state/bulkhead/.staging")
+	w.dir(".local/state/bulkhead")
+	w.must(os.WriteFile(staging, nil, 0o600))
+	w.grant(manifest.ReadWrite, ".codex")
+	s := w.resolve()
+	if got := hiddenNames(w.entries(".")); len(got) != 1 || s.StateErr != nil {
+		t.Errorf("prepared beside the granted path: %q (%v)", got, s.StateErr)
+	}
+	w.must(s.Create(0))
+	w.unchanged(s)
 }

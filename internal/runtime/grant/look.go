@@ -36,9 +36,6 @@ func Writable(places config.Places, grants ...config.Grant) []string {
 
 // Reaches reports whether one of paths is in a directory or repository of the grant g, or is an ancestor of one.
 func Reaches(g config.Grant, paths []string) bool {
-	if len(paths) == 0 {
-		return false
-	}
 	var granted []string
 	for _, m := range g.FS {
 		granted = append(granted, resolved(m.Path))
