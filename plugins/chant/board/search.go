@@ -5,8 +5,8 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/chant/fold"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
+	"github.com/bulkhead-mcp/bulkhead/sdk/fold"
 )
 
 // LoadForSearch loads the board for a call of Board.Search. The argument lower is the searched text in lower case.

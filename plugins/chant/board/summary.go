@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/criteria"
-	"github.com/bulkhead-mcp/bulkhead/plugins/chant/fold"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
+	"github.com/bulkhead-mcp/bulkhead/sdk/fold"
 )
 
 // The host caches the results of these functions by the content of the file, so that lists do not parse unchanged

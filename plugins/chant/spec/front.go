@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/chant/fold"
+	"github.com/bulkhead-mcp/bulkhead/sdk/fold"
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 

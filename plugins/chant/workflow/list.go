@@ -2,8 +2,8 @@ package workflow
 
 import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/board"
-	"github.com/bulkhead-mcp/bulkhead/plugins/chant/fold"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
+	"github.com/bulkhead-mcp/bulkhead/sdk/fold"
 )
 
 // Hit is one spec in the result of Search.

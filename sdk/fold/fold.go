@@ -1,5 +1,8 @@
-// Package fold converts text to lower case for comparisons. Like the chant CLI, it uses the full case mapping of
-// Unicode, which can change the number of characters, and the rule of Unicode for a sigma at the end of a word.
+// Package fold converts strings to lower case for comparisons, with Lower. It uses the full case mapping of Unicode, which can change the
+// number of characters, and the rule of Unicode for a sigma at the end of a word, as toLowerCase of JavaScript and to_lowercase of Rust do.
+// strings.ToLower has neither. The package does not fold ß and ss, which differ in lower case too.
+//
+// Stability: additions only within a major version.
 package fold
 
 import (

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
-	"github.com/bulkhead-mcp/bulkhead/plugins/chant/fold"
+	"github.com/bulkhead-mcp/bulkhead/sdk/fold"
 )
 
 func TestLower(t *testing.T) {
