@@ -23,6 +23,10 @@ type job struct {
 	Port     int      // a listening TCP port on 127.0.0.1
 	Abstract string   // the name of a listening abstract socket
 	Config   Config
+
+	// Scenario policy: system calls that fail with Errno.
+	Refused []uint32
+	Errno   syscall.Errno
 }
 
 // Descriptors of the child.

@@ -162,11 +162,7 @@ func (r Report) Missing() []Layer {
 // Unexpected returns the layers that are not in force although the system supports them. The cause may be temporary, such as a
 // directory that was moved concurrently.
 func (r Report) Unexpected() []Layer {
-	missing := r.Missing()
-	if len(missing) == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(missing, func(l Layer) bool { return !supported().Active(l.Name) })
+	return slices.DeleteFunc(r.Missing(), func(l Layer) bool { return !supported().Active(l.Name) })
 }
 
 var supported = sync.OnceValue(Probe)

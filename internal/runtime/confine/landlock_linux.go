@@ -69,6 +69,11 @@ func landlockOffer() (offer, error) {
 	} else if err != nil {
 		return offer{}, err
 	}
+	return offerOf(abi, errata), nil
+}
+
+// offerOf describes what a kernel with this ABI version and these fixed errata supports.
+func offerOf(abi, errata int) offer {
 	o := offer{rules: unix.LandlockRulesetAttr{Handled_access_fs: fileRights(abi)}}
 	var notes []string
 	if abi < 2 {
@@ -92,7 +97,7 @@ func landlockOffer() (offer, error) {
 	default:
 		o.rules.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
-	return o, nil
+	return o
 }
 
 // landlock applies up to three layers with one rule set.

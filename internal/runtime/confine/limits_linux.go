@@ -49,25 +49,34 @@ func (a *application) limitThreads() error {
 	case os.Getpid() != 1:
 		return missingError(noThreadLimit)
 	}
-	byUser := kernelAtLeast(5, 14) && inOwnUserNamespace()
+	byUser, byID, err := threadCounters(kernelRelease(), os.Geteuid() == 0, inOwnUserNamespace())
 	if byUser {
 		if err := lowerLimit(unix.RLIMIT_NPROC, a.Threads); err != nil {
 			return fmt.Errorf("RLIMIT_NPROC: %w", err)
 		}
 	}
-	if !kernelAtLeast(6, 14) { // the file would set the highest ID of the whole system
-		if os.Geteuid() == 0 {
-			return missingError(superuserThreads)
-		} else if !byUser {
-			return missingError(oldThreadLimit)
-		}
-		return nil
+	if !byID { // the file would set the highest ID of the whole system
+		return err
 	}
 	highest := strconv.FormatUint(threadMargin+a.Threads, 10)
 	if err := os.WriteFile(highestPID, []byte(highest), 0); err != nil && os.Geteuid() == 0 {
 		return missingError("the superuser is limited by the highest process ID only: " + err.Error())
 	}
 	return nil
+}
+
+// threadCounters returns how a kernel limits the threads of a process in a PID namespace of its own: by its user, and by the highest ID of
+// the namespace. The error says that neither applies.
+func threadCounters(release string, superuser, ownUsers bool) (byUser, byID bool, err error) {
+	byUser, byID = ownUsers && isAtLeast(release, 5, 14), isAtLeast(release, 6, 14)
+	switch {
+	case byID:
+	case superuser:
+		err = missingError(superuserThreads)
+	case !byUser:
+		err = missingError(oldThreadLimit)
+	}
+	return byUser, byID, err
 }
 
 // highestPID is the file of the highest process ID, which belongs to the PID namespace since Linux 6.14.
@@ -81,19 +90,17 @@ const (
 
 // probeThreads returns the error that limitThreads would return.
 func probeThreads(namespaces error) error {
-	switch {
-	case namespaces != nil:
+	if namespaces != nil {
 		return missingError(noThreadLimit)
-	case os.Geteuid() == 0 && !kernelAtLeast(6, 14):
-		return missingError(superuserThreads)
-	case os.Geteuid() == 0:
+	}
+	superuser := os.Geteuid() == 0
+	_, byID, err := threadCounters(kernelRelease(), superuser, true)
+	if superuser && byID {
 		if err := unix.Access(highestPID, unix.W_OK); err != nil {
 			return missingError("the superuser is limited by the highest process ID only: " + highestPID + ": " + err.Error())
 		}
-	case !kernelAtLeast(5, 14):
-		return missingError(oldThreadLimit)
 	}
-	return nil
+	return err
 }
 
 // inOwnUserNamespace reports whether this process is in the user namespace that Prepare requests, which has a single user.
@@ -103,15 +110,19 @@ func inOwnUserNamespace() bool {
 	return err == nil && len(fields) == 3 && string(fields[2]) == "1"
 }
 
-// kernelAtLeast compares the version of the kernel. A version that cannot be
-// parsed is old.
-func kernelAtLeast(major, minor int) bool {
+// kernelRelease returns the release of the kernel, such as "6.14.0-29-generic"; empty if it is unknown.
+func kernelRelease() string {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
-		return false
+		return ""
 	}
+	return unix.ByteSliceToString(name.Release[:])
+}
+
+// isAtLeast compares a release of the kernel with a version. A release that cannot be parsed is old.
+func isAtLeast(release string, major, minor int) bool {
 	var x, y int
-	if n, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &x, &y); n != 2 || err != nil {
+	if _, err := fmt.Sscanf(release, "%d.%d", &x, &y); err != nil {
 		return false
 	}
 	return x > major || x == major && y >= minor

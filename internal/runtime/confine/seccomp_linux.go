@@ -49,12 +49,17 @@ const every = 1<<32 - 1
 // x32 is a bit that is set in the numbers of calls of the x32 ABI. seccomp reports the architecture of amd64 for them.
 const x32 = 1 << 30
 
-// installFilter sets no_new_privs and installs the filter on all threads.
+// installFilter installs the filter of this process.
 func installFilter() error {
 	if err := probeSeccomp(); err != nil {
 		return err
 	}
-	program, err := bpf.Assemble(filter(uint32(os.Getpid())))
+	return install(filter(uint32(os.Getpid())))
+}
+
+// install sets no_new_privs and installs a filter on all threads.
+func install(filter []bpf.Instruction) error {
+	program, err := bpf.Assemble(filter)
 	if err != nil {
 		return err
 	}

@@ -198,7 +198,7 @@ func init() {
 func TestConfinedProcessHasKernelLimits(t *testing.T) {
 	answer := run(t, job{Scenario: "limits", Config: Config{Threads: 123}}, options{})
 	want := map[string]string{"queued signals": "256 256", "locked memory": "0 0", "message queues": "0 0", "core": "0 0"}
-	if answer.Report.Active(LayerNamespaces) && kernelAtLeast(5, 14) {
+	if answer.Report.Active(LayerNamespaces) && isAtLeast(kernelRelease(), 5, 14) {
 		want["threads"] = "123 123"
 	} else {
 		delete(answer.Results, "threads")

@@ -16,8 +16,8 @@ func TestWatchEndsProcessBeyondItsBounds(t *testing.T) {
 	}{
 		{"nothing", Usage{}, false},
 		{"its memory", Usage{Memory: 1 << 30, Threads: 100}, false},
-		{"the margin for page tables and code", Usage{Memory: 1<<30 + 1<<26}, false},
-		{"more memory", Usage{Memory: 1<<30 + 1<<28}, true},
+		{"the margin for page tables and code", Usage{Memory: 1<<30 + 1<<26 + 64<<20}, false},
+		{"more memory", Usage{Memory: 1<<30 + 1<<26 + 64<<20 + 1}, true},
 		{"as many threads as its namespace permits", Usage{Threads: 400}, false},
 		{"more threads", Usage{Threads: 401}, true},
 	} {
