@@ -3,13 +3,15 @@ package engine
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
-
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter/wasm"
 )
 
 func TestExceededLimitIsNamed(t *testing.T) {
@@ -101,6 +103,60 @@ func TestHostWorkIsChargedAndCancelled(t *testing.T) {
 				_, _ = randomSource{inst}.Read(make([]byte, 1))
 			} else {
 				_, _ = inst.stderr.Write(nil)
+			}
+		})
+	}
+}
+
+// A number that a module passes to WASI must not make the host allocate or loop in proportion to it, since neither is charged.
+func TestArgumentsOfWASIAllocateLittle(t *testing.T) {
+	const size, drop, file = 8 << 20, 0x1a, 4
+	types := slices.Clone(wasmtest.Plugin(nil, "").Types)
+	wasi := func(name, params string) wasmtest.Import {
+		f := wasm.FuncType{Results: []byte{byte(wasm.I32)}}
+		for _, p := range params {
+			f.Params = append(f.Params, map[rune]byte{'i': byte(wasm.I32), 'l': byte(wasm.I64)}[p])
+		}
+		types = append(types, f)
+		return wasmtest.Import{Module: "wasi_snapshot_preview1", Name: name, Type: byte(len(types) - 1)}
+	}
+	one := func(args ...int32) []byte { return wasmtest.Invoke(wasmtest.Extra+1, args...) }
+	open := wasi("path_open", "iiiiillii")
+	opens := func(length int32) []byte { // path_open of "/" by a path at 0
+		long := []byte{0x42, 0}
+		return wasmtest.Code(wasmtest.I32(3), wasmtest.I32(0), wasmtest.I32(0), wasmtest.I32(length), wasmtest.I32(2), long, long, wasmtest.I32(0), wasmtest.I32(64), 0x10, wasmtest.Extra)
+	}
+	for name, c := range map[string]struct {
+		function wasmtest.Import
+		code     []byte
+	}{
+		"a descriptor":                {wasi("fd_renumber", "ii"), wasmtest.Code(opens(1), drop, one(file, size))},
+		"subscriptions":               {wasi("poll_oneoff", "iiii"), one(0, size, size/48, 2*size-8)},
+		"subscriptions that overflow": {wasi("poll_oneoff", "iiii"), one(0, size, 1<<28, 2*size-8)},
+		"a path to open":              {wasi("fd_close", "i"), opens(size)},
+		"a path to remove":            {wasi("path_unlink_file", "iii"), one(3, 0, size)},
+		"a directory to remove":       {wasi("path_remove_directory", "iii"), one(3, 0, size)},
+		"a directory to create":       {wasi("path_create_directory", "iii"), one(3, 0, size)},
+		"a path to describe":          {wasi("path_filestat_get", "iiiii"), one(3, 0, 0, size, 2*size-64)},
+		"a link to read":              {wasi("path_readlink", "iiiiii"), one(3, 0, size, size, 8, 2*size-8)},
+		"a path to rename":            {wasi("path_rename", "iiiiii"), one(3, 0, size, 3, 0, 1)},
+		"a new name":                  {wasi("path_rename", "iiiiii"), one(3, 0, 1, 3, 0, size)},
+		"a path to link":              {wasi("path_link", "iiiiiii"), one(3, 0, 0, size, 3, 0, 1)},
+		"a name of a link":            {wasi("path_link", "iiiiiii"), one(3, 0, 0, 1, 3, 0, size)},
+		"a name of a symbolic link":   {wasi("path_symlink", "iiiii"), one(0, 1, 3, 0, size)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := wasmtest.Plugin(wasmtest.Code(c.code, drop, wasmtest.Invoke(wasmtest.Output, 0, 2)), ".", open, c.function)
+			m.Types, m.Memory = types, []byte{0, 0x80, 2} // 256 pages
+			loaded := loadBytes(t, m.Bytes(), Spec{FS: mountDir(t, t.TempDir())})
+			inst, failure := loaded.newInstance(t.Context())
+			if failure != nil {
+				t.Fatal(failure)
+			}
+			defer inst.close()
+			var err *Error
+			if allocated := testenv.AllocatedBy(func() { _, err = inst.call(t.Context(), Prepared{Request: new(call.Request)}) }); err != nil || allocated > 1<<20 {
+				t.Errorf("%d bytes were allocated for an argument of %d: %v", allocated, size, err)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package meter
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter/wasm"
 )
@@ -15,6 +16,11 @@ import (
 // or replaced it with fd_renumber, the next call would find a different state, and the host could not detect that. The guards of these
 // two functions return EBADF for such descriptors.
 //
+// Some arguments are the size of what wazero allocates or loops over, without charging anything or checking the fuel: the descriptor up to
+// which fd_renumber enlarges a table, the length of a path that is copied, and the numbers of buffers and of subscriptions. Guards bound
+// them: they return an errno, except that of many buffers only the first are read or written, which WASI permits. All other arguments cost
+// nothing, or are charged as the host reads and writes.
+//
 // wazero has no errno for a full disk, an exceeded quota or too many open files: its functions return EIO. The host sets ExportErrno before,
 // and the guard returns that value instead of EIO, once.
 
@@ -22,14 +28,66 @@ const (
 	wasiModule = "wasi_snapshot_preview1"
 	// firstGuestDescriptor is the first descriptor that belongs to the module.
 	firstGuestDescriptor = 4
-	// errnoBadf is WASI's errno EBADF.
-	errnoBadf = 8
+	// maxDescriptor is the highest descriptor that fd_renumber accepts, for a table of 512 KiB.
+	maxDescriptor = 1<<16 - 1
+	// maxPath is the maximum length of a path in bytes, as on Linux.
+	maxPath = 4096
+	// maxBuffers bounds the buffers of one call, as IOV_MAX does on Linux and in wasi-libc.
+	maxBuffers = 1024
+	// maxSubscriptions bounds the subscriptions of poll_oneoff.
+	maxSubscriptions = 1024
+	// Errnos of WASI.
+	errnoBadf        = 8
+	errnoInval       = 28
+	errnoNametoolong = 37
 	// ErrnoIO is WASI's errno EIO.
 	ErrnoIO = 29
 )
 
-// closeFunctions maps each function that closes descriptors to the number of its parameters, all of which are descriptors.
-var closeFunctions = map[string]int{"fd_close": 1, "fd_renumber": 2}
+// check is a bound of one argument, an i32, as a number without sign.
+type check struct {
+	argument uint32
+	min, max uint32
+	errno    int32 // what the guard returns beyond the bounds; 0 means that the argument becomes max
+}
+
+func closes(argument, max uint32) check {
+	return check{argument, firstGuestDescriptor, max, errnoBadf}
+}
+
+// atMost returns the checks that arguments do not exceed a maximum.
+func atMost(max uint32, errno int32, arguments ...uint32) []check {
+	var all []check
+	for _, argument := range arguments {
+		all = append(all, check{argument, 0, max, errno})
+	}
+	return all
+}
+
+func pathLengths(lengths ...uint32) []check { return atMost(maxPath, errnoNametoolong, lengths...) }
+
+// checks has the checks of WASI functions by name.
+var checks = map[string][]check{
+	"fd_close":                {closes(0, math.MaxUint32)},
+	"fd_renumber":             {closes(0, math.MaxUint32), closes(1, maxDescriptor)},
+	"fd_read":                 atMost(maxBuffers, 0, 2),
+	"fd_pread":                atMost(maxBuffers, 0, 2),
+	"fd_write":                atMost(maxBuffers, 0, 2),
+	"fd_pwrite":               atMost(maxBuffers, 0, 2),
+	"sock_recv":               atMost(maxBuffers, 0, 2),
+	"sock_send":               atMost(maxBuffers, 0, 2),
+	"poll_oneoff":             atMost(maxSubscriptions, errnoInval, 2),
+	"path_create_directory":   pathLengths(2),
+	"path_filestat_get":       pathLengths(3),
+	"path_filestat_set_times": pathLengths(3),
+	"path_link":               pathLengths(3, 6),
+	"path_open":               pathLengths(3),
+	"path_readlink":           pathLengths(2),
+	"path_remove_directory":   pathLengths(2),
+	"path_rename":             pathLengths(2, 5),
+	"path_symlink":            pathLengths(1, 4),
+	"path_unlink_file":        pathLengths(2),
+}
 
 // addGuards adds a guard for each imported WASI function.
 func (w *rewriter) addGuards() {
@@ -43,25 +101,16 @@ func (w *rewriter) addGuards() {
 			w.guards[index] = w.m.Space.Funcs + 1 + uint32(len(w.helpers))
 			w.callees[index] = callee{leaf: true} // the guard charges the cost of the call
 			h := helper{name: reserved + i.Name, typ: w.typeIndex(t)}
-			descriptors := closeFunctions[i.Name]
-			if !hasI32Signature(t, descriptors) {
-				descriptors = 0
-			}
-			w.guardHelper(&h.body, index, t, descriptors)
+			w.guardHelper(&h.body, index, t, checks[i.Name])
 			w.helpers = append(w.helpers, h)
 		}
 		index++
 	}
 }
 
-// hasI32Signature reports whether a function has n parameters and one result, all of type i32. A WASI import with a wrong signature needs
-// no guard: instantiation refuses it.
-func hasI32Signature(t wasm.FuncType, n int) bool {
-	i32 := []byte{byte(wasm.I32)}
-	return bytes.Equal(t.Params, bytes.Repeat(i32, n)) && bytes.Equal(t.Results, i32)
-}
-
-func (w *rewriter) guardHelper(a *asm, imported uint32, t wasm.FuncType, descriptors int) {
+// guardHelper emits a guard. A check that the signature does not permit is left out: instantiation refuses an import of WASI with a
+// wrong signature.
+func (w *rewriter) guardHelper(a *asm, imported uint32, t wasm.FuncType, checks []check) {
 	parameters := uint32(len(t.Params))
 	hasErrno := bytes.Equal(t.Results, []byte{byte(wasm.I32)})
 	if hasErrno {
@@ -70,9 +119,22 @@ func (w *rewriter) guardHelper(a *asm, imported uint32, t wasm.FuncType, descrip
 		a.op(0)
 	}
 	w.charge(a, charge{amount: costWASI, check: true})
-	for local := range uint32(descriptors) {
-		a.get(local).i32(firstGuestDescriptor).op(wasm.OpI32LtU).block(wasm.OpIf)
-		a.i32(errnoBadf).op(wasm.OpReturn, wasm.OpEnd)
+	for _, c := range checks {
+		if !hasErrno || c.argument >= parameters || t.Params[c.argument] != byte(wasm.I32) {
+			continue
+		}
+		if c.min > 0 {
+			a.get(c.argument).i32(int32(c.min)).op(wasm.OpI32LtU).block(wasm.OpIf)
+			a.i32(c.errno).op(wasm.OpReturn, wasm.OpEnd)
+		}
+		if c.max < math.MaxUint32 {
+			a.get(c.argument).i32(int32(c.max)).op(wasm.OpI32GtU).block(wasm.OpIf)
+			if c.errno == 0 {
+				a.i32(int32(c.max)).set(c.argument).op(wasm.OpEnd)
+			} else {
+				a.i32(c.errno).op(wasm.OpReturn, wasm.OpEnd)
+			}
+		}
 	}
 	for local := range parameters {
 		a.get(local)

@@ -2,6 +2,7 @@ package meter_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -77,6 +78,72 @@ func TestHostDescriptorsCannotBeClosed(t *testing.T) {
 			}
 			if (len(reached) == 1) != (test.want == 0) {
 				t.Errorf("the host was reached with %v", reached)
+			}
+		})
+	}
+}
+
+// Numbers that the host would allocate or loop for are bounded: the call is refused with an errno, or gets the bound.
+func TestArgumentsOfWASIAreBounded(t *testing.T) {
+	const (
+		badf, inval, nametoolong = 8, 28, 37
+		path, many               = 4096, 1024
+	)
+	for _, test := range []struct {
+		function   string
+		parameters int
+		argument   int
+		max        uint64
+		errno      uint64 // 0 means that the argument becomes max
+	}{
+		{"fd_renumber", 2, 1, 65535, badf}, {"poll_oneoff", 4, 2, many, inval},
+		{"fd_read", 4, 2, many, 0}, {"fd_write", 4, 2, many, 0}, {"sock_recv", 6, 2, many, 0}, {"sock_send", 5, 2, many, 0},
+		{"path_create_directory", 3, 2, path, nametoolong}, {"path_filestat_get", 5, 3, path, nametoolong},
+		{"path_link", 7, 3, path, nametoolong}, {"path_link", 7, 6, path, nametoolong}, {"path_readlink", 6, 2, path, nametoolong},
+		{"path_remove_directory", 3, 2, path, nametoolong}, {"path_rename", 6, 2, path, nametoolong}, {"path_rename", 6, 5, path, nametoolong},
+		{"path_symlink", 5, 1, path, nametoolong}, {"path_symlink", 5, 4, path, nametoolong}, {"path_unlink_file", 3, 2, path, nametoolong},
+		{"fd_pread", 5, 2, many, 0}, {"fd_pwrite", 5, 2, many, 0}, {"path_open", 9, 3, path, nametoolong}, {"path_filestat_set_times", 7, 3, path, nametoolong},
+	} {
+		t.Run(fmt.Sprintf("%s %d", test.function, test.argument), func(t *testing.T) {
+			types := slices.Repeat([]api.ValueType{api.ValueTypeI32}, test.parameters)
+			for _, i := range map[string][]int{"fd_pread": {3}, "fd_pwrite": {3}, "path_open": {5, 6}, "path_filestat_set_times": {4, 5}}[test.function] {
+				types[i] = api.ValueTypeI64
+			}
+			var body []byte
+			for i := range types {
+				body = append(body, 0x20, byte(i))
+			}
+			module := wasmtest.Module{
+				Types:   []wasm.FuncType{{Params: types, Results: []byte{byte(wasm.I32)}}},
+				Imports: []wasmtest.Import{imported("wasi_snapshot_preview1", test.function, 0)},
+				Funcs:   []wasmtest.Func{function("f", 0, nil, code(body, 0x10, 0, 0x0b))},
+			}
+			ctx := context.Background()
+			runtime := wazero.NewRuntime(ctx)
+			defer runtime.Close(ctx)
+			instantiateYield(t, runtime, func(fuel api.MutableGlobal) { fuel.Set(meter.Quantum) })
+			reached := ""
+			host := func(_ context.Context, stack []uint64) { reached, stack[0] = fmt.Sprint(stack), 0 }
+			if _, err := runtime.NewHostModuleBuilder("wasi_snapshot_preview1").NewFunctionBuilder().
+				WithGoFunction(api.GoFunc(host), types, []api.ValueType{api.ValueTypeI32}).Export(test.function).Instantiate(ctx); err != nil {
+				t.Fatal(err)
+			}
+			m, err := runtime.InstantiateWithConfig(ctx, rewrite(t, module.Bytes()).Module, wazero.NewModuleConfig().WithName(""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			arguments := make([]uint64, test.parameters)
+			arguments[0] = 4
+			for _, given := range []uint64{test.max, test.max + 1, 1 << 31, 1<<32 - 1} {
+				reached, arguments[test.argument] = "", min(given, test.max)
+				want, errno := fmt.Sprint(arguments), uint64(0)
+				if given > test.max && test.errno != 0 {
+					want, errno = "", test.errno
+				}
+				arguments[test.argument] = given
+				if got, err := m.ExportedFunction("f").Call(ctx, arguments...); err != nil || got[0] != errno || reached != want {
+					t.Errorf("%d: got %v, %v, and the host got %s; want %d, %s", given, got, err, reached, errno, want)
+				}
 			}
 		})
 	}

@@ -9,10 +9,12 @@ import (
 )
 
 func TestVersionChangesWithOutput(t *testing.T) {
-	const version, digest = 4, "66daed59744c572ab1f59311473982fa8e6e163e6fbea25f80fc2ef8ec4e0ea2"
+	const version, digest = 5, "759d58e77baee81af2e6f7d9a1379876f3eddb360ce06a29af7a29eadbeaf351"
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%v\n", DefaultConfig())
-	for _, module := range [][]byte{wasmtest.Answering("{}"), wasmtest.Operating("{}", "{}"), wasmtest.Crashing(), dispatching(usualStart, 0, jumpTo(2, 0)).Bytes()} {
+	guarded := wasmtest.Plugin(wasmtest.Invoke(wasmtest.Output, 0, 2), "{}",
+		wasmtest.Import{Module: wasiModule, Name: "fd_write", Type: wasmtest.FourToI}, wasmtest.Import{Module: wasiModule, Name: "fd_renumber", Type: wasmtest.TwoToI}).Bytes()
+	for _, module := range [][]byte{guarded, wasmtest.Answering("{}"), wasmtest.Operating("{}", "{}"), wasmtest.Crashing(), dispatching(usualStart, 0, jumpTo(2, 0)).Bytes()} {
 		result, err := Rewrite(module, DefaultConfig())
 		if err != nil {
 			t.Fatal(err)
