@@ -44,7 +44,7 @@ func (t *turn) wait() {
 // in the order of dirs, and the joined errors of the failed builds, each with its directory. If a directory is given twice, or
 // plugin names are duplicate, All returns an error and builds nothing.
 func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
-	b, err := newBuilder(o)
+	b, err := newBuilder(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ type Result struct {
 // or the output directory is invalid, and the cause of ctx if that was cancelled. After an error, a plugin that
 // was built before is unchanged.
 func Build(ctx context.Context, dir string, o Options) (Result, error) {
-	b, err := newBuilder(o)
+	b, err := newBuilder(ctx, o)
 	if err != nil {
 		return Result{}, err
 	}
@@ -87,7 +87,11 @@ type builder struct {
 	grace   time.Duration // Options.Grace
 }
 
-func newBuilder(o Options) (*builder, error) {
+// newBuilder opens the store of compiled code, unless ctx has ended.
+func newBuilder(ctx context.Context, o Options) (*builder, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	b := &builder{out: o.out(), log: o.Log, memory: o.Memory, time: o.Time, command: cmp.Or(o.CommandTime, defaultCommandTime), grace: cmp.Or(o.Grace, grace)}
 	if b.log == nil {
 		b.log = hclog.NewNullLogger()

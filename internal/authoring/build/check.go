@@ -32,8 +32,11 @@ func checkModule(ctx context.Context, s *source, o Options) tomlfile.Problems {
 		return tomlfile.Problems{s.openProblem(err)}
 	}
 	module.Close()
-	b, err := newBuilder(o)
-	if err != nil {
+	b, err := newBuilder(ctx, o)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return tomlfile.Problems{s.problem("module", "file", "was not examined: "+err.Error(), "")}
+	case err != nil:
 		return tomlfile.Problems{{File: o.CacheDir, What: err.Error(), Remedy: "name a writable directory"}}
 	}
 	defer b.close()

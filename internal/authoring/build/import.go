@@ -42,7 +42,7 @@ type Imported struct {
 // Import runs the module in file without access to anything, asks it for its tools, prompts and resources, and returns a plugin with a
 // manifest for them. If name is empty, the name of the file is used. The error is tomlfile.Problems if the module cannot be imported.
 func Import(ctx context.Context, file, name string, o Options) (Imported, error) {
-	b, err := newBuilder(o)
+	b, err := newBuilder(ctx, o)
 	if err != nil {
 		return Imported{}, err
 	}

@@ -52,7 +52,7 @@ type Start struct {
 // handlers. A program whose manifest has kind = "command" is loaded, but does not run. The error is tomlfile.Problems if the file cannot be
 // read.
 func Inspect(ctx context.Context, file string, o Options) (Report, error) {
-	b, err := newBuilder(o)
+	b, err := newBuilder(ctx, o)
 	if err != nil {
 		return Report{}, err
 	}

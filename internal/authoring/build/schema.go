@@ -69,7 +69,7 @@ func schemasOf(ctx context.Context, dir, tool string, o Options) (_ *source, _ [
 	}
 	defer func() { err = errors.Join(err, temp.Remove()) }()
 	o.Out = filepath.Join(temp.Path, "out") // a build locks its output directory
-	b, err := newBuilder(o)
+	b, err := newBuilder(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}

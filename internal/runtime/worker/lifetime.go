@@ -29,6 +29,9 @@ func (s *Supervisor) acquire(ctx context.Context, age uint64, waiting func()) (*
 		if s.closed {
 			return nil, errClosed
 		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if p := s.usable(); p != nil {
 			s.use(p)
 			return p, nil

@@ -2,9 +2,13 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 )
 
 func TestWaitIsReportedAtIntervalsUntilItEnds(t *testing.T) {
@@ -15,6 +19,29 @@ func TestWaitIsReportedAtIntervalsUntilItEnds(t *testing.T) {
 		waitReporting(t.Context(), done, func() { reports++ })
 		if reports != 3 {
 			t.Errorf("got %d reports in a wait of 3.5 intervals, want 3", reports)
+		}
+	})
+}
+
+// A call that is cancelled before it begins starts no worker, which would continue to be prepared after the call has returned.
+func TestCancelledCallStartsNoWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var launches atomic.Int32
+		s := newSupervisor(t, func(c *Config) {
+			c.Prepare = func(context.Context) (*Launch, error) {
+				launches.Add(1)
+				return nil, errors.New("nothing is started here")
+			}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := s.Call(ctx, method("echo"))
+		if got := codeOf(t, err); got != engine.CodeCanceled {
+			t.Errorf("got %v, want a cancellation", err)
+		}
+		synctest.Wait()
+		if launches.Load() > 0 {
+			t.Error("a worker was prepared for a cancelled call")
 		}
 	})
 }

@@ -164,6 +164,9 @@ func (s *Store) Ensure(ctx context.Context, m Module, p Priority) (*Code, error)
 		}
 		s.log.Warn("the cache directory is unusable: the module is compiled into a temporary directory", "plugin", m.Name, "reason", ownedpath.Explain(err))
 	}
+	if err := s.checkEnded(ctx); err != nil {
+		return nil, err
+	}
 	private, err := s.privateCache()
 	if err != nil {
 		return nil, &Error{Reason: Storage, Text: "its compiled code cannot be stored in a temporary directory: " + err.Error(), Err: err}
@@ -178,6 +181,9 @@ const maxRecreated = 3
 func (s *Store) ensureShared(ctx context.Context, m Module, sum string, p Priority) (*Code, error) {
 	dir := s.config.Dir
 	for attempt := 1; ; attempt++ {
+		if err := s.checkEnded(ctx); err != nil {
+			return nil, err
+		}
 		if err := ownedpath.Make(dir); err != nil {
 			return nil, storageError(err)
 		}
@@ -291,6 +297,14 @@ func (s *Store) Warm(ctx context.Context, m Module) error {
 
 // Discard removes code that cannot be loaded. The next Ensure compiles it again.
 func (s *Store) Discard(c *Code) error { return tempdir.RemoveTree(c.Dir) }
+
+// checkEnded returns an error if ctx has ended or the Store is closed, so that nothing is created for a caller that has left.
+func (s *Store) checkEnded(ctx context.Context) error {
+	if s.ctx.Err() != nil {
+		return errClosed
+	}
+	return context.Cause(ctx)
+}
 
 func (s *Store) cacheIn(dir string) *cache {
 	return &cache{store: s, dir: dir, queue: queue{dir: dir, slots: s.config.Slots}}

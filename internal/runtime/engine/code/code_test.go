@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -422,6 +423,41 @@ func TestRemovedCacheDirectoryIsCreatedAgain(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "bulkhead-*")); len(left) > 0 {
 		t.Errorf("a private cache was used: %q", left)
+	}
+}
+
+// Who has left gets no directory, neither the shared one nor a temporary one.
+func TestEndedCallerCreatesNothing(t *testing.T) {
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, shared := range []bool{true, false} {
+		for name, end := range map[string]func(*Store) context.Context{
+			"cancelled": func(*Store) context.Context { return canceled },
+			"closed":    func(s *Store) context.Context { _ = s.Close(); return t.Context() },
+		} {
+			t.Run(fmt.Sprintf("%s, shared %t", name, shared), func(t *testing.T) {
+				t.Setenv("TMPDIR", t.TempDir())
+				w := newEnv(t)
+				s := w.open("compile", func(c *Config) {
+					if !shared {
+						c.Dir = ""
+					}
+				})
+				m := w.module("a")
+				if err := os.RemoveAll(w.cache); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Ensure(end(s), m, Foreground); !errors.Is(err, context.Canceled) && !errors.Is(err, errClosed) {
+					t.Errorf("got %v", err)
+				}
+				if _, err := os.Lstat(w.cache); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("the cache directory was created: %v", err)
+				}
+				if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
+					t.Errorf("a temporary directory was created: %v", left)
+				}
+			})
+		}
 	}
 }
 
