@@ -12,12 +12,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/client"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/codecache"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -235,6 +238,9 @@ func (i *initCommand) callAll(ctx context.Context, text io.Writer, r *initialize
 	if o.ConfigFile == "" {
 		o.System.Dir = filepath.Dir(r.Config)
 	}
+	if err := i.compile(ctx, o, r.Plugins); err != nil {
+		return err
+	}
 	h, err := o.open()
 	if err != nil {
 		return err
@@ -254,6 +260,39 @@ func (i *initCommand) callAll(ctx context.Context, text io.Writer, r *initialize
 	return closeHost(ctx, h, os.Stderr)
 }
 
+// compile compiles the modules that are not in the cache yet, concurrently, and shows the progress. A module that cannot be compiled is
+// no error here: the call of its plugin fails with the reason.
+func (i *initCommand) compile(ctx context.Context, o options, plugins []install.SetupPlugin) error {
+	tasks := tasksOn(os.Stderr, i.asJSON)
+	defer tasks.Close()
+	tasks.RepeatSteps(stepInterval)
+	for _, p := range plugins {
+		if p.Call != "" && len(p.Lacks) == 0 {
+			o.Plugins = append(o.Plugins, p.Name)
+		}
+	}
+	if len(o.Plugins) == 0 {
+		return nil
+	}
+	o.logLevel = "off" // the host that makes the calls logs
+	opened, err := o.complete()
+	if err != nil {
+		return err
+	}
+	_, err = codecache.Warm(ctx, opened, showWarming(tasks))
+	if err == nil || ctx.Err() != nil || errors.As(err, new(*usage.Error)) {
+		return err
+	}
+	// There is no usable cache, so each call compiles its plugin. The host that makes the calls logs an unsafe cache as an error.
+	if !errors.As(err, new(*ownedpath.Error)) {
+		fmt.Fprintf(tasks, "compiled modules are not kept: %s\n", oneLine(err.Error()))
+	}
+	return nil
+}
+
+// stepInterval is how often a step that continues is reported where lines cannot be redrawn.
+const stepInterval = 10 * time.Second
+
 // call makes the first call of a plugin.
 func (i *initCommand) call(ctx context.Context, h *host.Host, p install.SetupPlugin) firstCall {
 	c := firstCall{Plugin: p.Name, Tool: p.Call}
@@ -270,7 +309,7 @@ func (i *initCommand) call(ctx context.Context, h *host.Host, p install.SetupPlu
 		return c
 	}
 	if !i.asJSON {
-		fmt.Fprintf(os.Stderr, "calling %s; a first call compiles the plugin\n", p.Call)
+		fmt.Fprintf(os.Stderr, "calling %s\n", p.Call)
 	}
 	answer, err := h.Call(ctx, p.Call, nil, host.Client{})
 	switch {
