@@ -13,6 +13,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/client"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -100,6 +101,9 @@ func newClientRemove() *cobra.Command {
 clients. The lines are shown first. All else in the file is kept, and a copy of it is
 saved in the state directory. An entry that starts a different program is refused.
 
+With --all, the entries that are left are listed: those of other names and scopes, of
+this project and of projects whose config is trusted.
+
 Exit codes: 0 success; 1 no consent; 2 the entry cannot be removed, or consent cannot be
 asked for.`,
 		Example: `  bulkhead client remove cursor
@@ -172,12 +176,25 @@ func (a *clientCommand) run(c *cobra.Command, ids []string) error {
 	} else if pending > 0 {
 		fmt.Fprintln(text, "\nNothing was changed.")
 	}
+	var left []client.Left
+	if a.all && !a.adds {
+		projects, err := install.TrustedProjects(a.host)
+		if err != nil {
+			report(err) // of the records that are ignored
+		}
+		left = client.LeftBy(changes, system, projects)
+		printLeft(text, left)
+	}
 	if a.asJSON {
 		texts := []string{}
 		for _, err := range failed {
 			texts = append(texts, err.Error())
 		}
-		if err := printJSON(stdout, map[string]any{"changes": changes, "errors": texts}); err != nil {
+		result := map[string]any{"changes": changes, "errors": texts}
+		if left != nil {
+			result["left"] = left
+		}
+		if err := printJSON(stdout, result); err != nil {
 			return err
 		}
 	}
@@ -185,6 +202,20 @@ func (a *clientCommand) run(c *cobra.Command, ids []string) error {
 		return exitStatus(exitUsage) // the errors have been printed
 	}
 	return nil
+}
+
+// printLeft prints the entries that remove leaves.
+func printLeft(w io.Writer, left []client.Left) {
+	for i, l := range left {
+		if i == 0 {
+			fmt.Fprintln(w, "\nThese entries are left:")
+		}
+		where := ""
+		if l.Scope == client.LocalScope {
+			where = ", run in " + oneLine(l.Project)
+		}
+		fmt.Fprintf(w, "  %s: %s in %s\n    remedy: %s%s\n", l.Title, oneLine(l.Name), oneLine(l.File), oneLine(l.RemoveLine()), where)
+	}
 }
 
 // complete returns the system and the clients that the flags and arguments select.

@@ -41,6 +41,7 @@ type Client struct {
 	project  []string                  // possible files below the project, in order of preference; empty if not supported
 	format   format                    // format of the files
 	at       func(doc object) []string // path of the object of servers
+	local    func(doc object) object   // objects of projects in the user's file, by path, each with servers as the file has them; nil if there are none
 	shape    shape                     // shape of an entry
 	expands  []string                  // strings that begin a variable in an entry
 	// variable maps a scope to the variable that the client replaces with the project directory.

@@ -14,6 +14,7 @@ var clients = []*Client{
 		dirs: func(s System) []string { return []string{s.claudeDir(), s.claudeFile()} },
 		user: func(s System) []string { return []string{s.claudeFile()} }, project: []string{".mcp.json"},
 		format: jsonFormat{}, at: under("mcpServers"), shape: commandAndArgs("stdio"), expands: []string{"${"},
+		local: func(doc object) object { projects, _ := doc["projects"].(object); return projects },
 		// In a project, Claude Code's command drops other keys of .mcp.json, and replaces a symbolic link.
 		own: &ownCommand{
 			program: "claude",

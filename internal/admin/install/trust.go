@@ -172,6 +172,21 @@ func ListTrust(o discovery.Options) ([]TrustedPath, error) {
 	return list, nil
 }
 
+// TrustedProjects returns the directories whose config is trusted, also if it has changed. The error names records that are ignored.
+func TrustedProjects(o discovery.Options) ([]string, error) {
+	records, err := trustStore(o).List()
+	var dirs []string
+	for _, r := range records {
+		if filepath.Base(r.Path) == config.FileName {
+			dirs = append(dirs, filepath.Dir(r.Path))
+		}
+	}
+	if err != nil {
+		err = usage.Errorf("%w", err)
+	}
+	return dirs, err
+}
+
 // currentState compares a record with the current content of its path.
 func currentState(o discovery.Options, r trust.Record) string {
 	current := TrustProposal{Path: r.Path, Kind: TrustConfig}

@@ -155,6 +155,27 @@ func TestTrustRecordsTheCanonicalPath(t *testing.T) {
 	}
 }
 
+// Directories of plugins are no projects.
+func TestTrustedProjectsAreThoseOfConfigs(t *testing.T) {
+	w := admintest.New(t)
+	w.Plugin(t, "first", "")
+	w.Config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
+	trustIn(t, w, "")
+	if err := os.MkdirAll(w.Path("else/dist"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(w.Path("else/dist/plugins"), os.DirFS(w.Path("plugins"))); err != nil {
+		t.Fatal(err)
+	}
+	if p := trustIn(t, w, "../else/dist/plugins"); p.Kind != install.TrustPlugins {
+		t.Fatalf("%+v", p)
+	}
+	got, err := install.TrustedProjects(w.Discovering())
+	if len(got) != 1 || got[0] != w.Path("work") || err != nil {
+		t.Errorf("got %q, %v; want only the directory of the config", got, err)
+	}
+}
+
 func TestTrustOfPluginsDependsOnTheirManifests(t *testing.T) {
 	w := admintest.New(t)
 	w.Plugin(t, "first", "")
