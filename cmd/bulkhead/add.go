@@ -32,6 +32,9 @@ func newAdd() *cobra.Command {
 bulkhead.toml. The grant contains the SHA-256 of plugin.toml, which contains that of the
 module: the host runs exactly what was reviewed. Comments and order are preserved.
 
+With --repin, the plugin is compared with the version that is pinned: what it asks for,
+and what the config grants it, before and after.
+
 The file spells out every grant, and can be narrowed later. Requests that are too broad
 to grant with a yes (the home directory, the public web, servers on your own network, the
 values of variables) are shown with the lines that would grant them.
@@ -119,7 +122,15 @@ func (a *addCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer)
 		fmt.Fprintf(stdout, "\nAdded %s to %s.\n", p.Plugin.Name, oneLine(p.Config))
 	}
 	printConfigTrust(stdout, a.host, p.Trust)
+	printNotKept(stdout, p.NotKept)
 	return nil
+}
+
+// printNotKept says that the next review will have no comparison.
+func printNotKept(to io.Writer, reason string) {
+	if reason != "" {
+		fmt.Fprintf(to, "The reviewed manifest is not kept, so the next version cannot be compared with it: %s.\n", oneLine(reason))
+	}
 }
 
 // printConfigTrust warns that an edited config is not trusted. A config named with --config needs no trust record.

@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 )
 
 func newDiff() *cobra.Command {
@@ -39,10 +41,14 @@ invalid, or the module of NEW does not match its manifest.`,
 
 func printDifference(w page, d install.Difference) {
 	fmt.Fprintf(w, "old: %s\nnew: %s\n\n", oneLine(d.Old), oneLine(d.New))
+	printManifestChanges(w, w.style, d)
+}
+
+func printManifestChanges(w io.Writer, style term.Style, d install.Difference) {
 	for _, c := range d.Changes {
 		mark := " "
 		if c.More {
-			mark = w.style.Warn("+")
+			mark = style.Warn("+")
 		}
 		fmt.Fprintf(w, "%s %s: %s\n", mark, oneLine(c.Key), excerpt(c.Words))
 		if c.Old != "" {

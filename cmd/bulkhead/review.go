@@ -57,6 +57,9 @@ func printProposal(to io.Writer, p *install.Proposal) {
 	}
 	printRequests(w, style, r.Items)
 	printReviewedTools(w, style, r.Tools)
+	if p.Revision != nil {
+		printRevision(w, style, p.Revision)
+	}
 	for _, warning := range p.Warnings {
 		fmt.Fprintf(w, "\n%s %s: %s\n", paint(style, "warning:"), oneLine(warning.Key), excerpt(warning.What))
 		if warning.Remedy != "" {
@@ -75,6 +78,25 @@ func printProposal(to io.Writer, p *install.Proposal) {
 		for row := range strings.Lines(p.Audit + p.Table) {
 			fmt.Fprintf(w, "  %s\n", strings.TrimRight(visible.Text(row), "\n"))
 		}
+	}
+}
+
+// printRevision prints what changes in comparison with the pinned version: what the plugin asks for, and what it is granted.
+func printRevision(w io.Writer, style term.Style, r *install.Revision) {
+	if r.Unknown != "" {
+		fmt.Fprintf(w, "\nNo comparison: %s.\n", excerpt(r.Unknown))
+		return
+	}
+	fmt.Fprintf(w, "\nCompared with %s:\n\n", oneLine(r.Old))
+	printManifestChanges(w, style, *r.Difference)
+	if r.Grants == nil {
+		fmt.Fprintf(w, "\nThe pinned version was left out, so what it was granted is unknown.\n")
+		return
+	}
+	fmt.Fprintf(w, "\nThe config grants, before and after:\n\n")
+	for _, l := range r.Grants {
+		mark := map[string]string{review.Added: "+", review.Removed: "-", "": " "}[l.Change]
+		fmt.Fprintln(w, strings.TrimRight(paintChange(style, fmt.Sprintf("%s %-12s  %s", mark, l.Kind, excerpt(l.What))), " "))
 	}
 }
 

@@ -102,6 +102,9 @@ func (t *trustCommand) run(ctx context.Context, stdin io.Reader, stdout io.Write
 		return printJSON(stdout, p)
 	}
 	fmt.Fprintf(stdout, "\nTrusted %s, as it is now.\n", oneLine(p.Path))
+	for _, reason := range p.NotKept {
+		printNotKept(stdout, reason)
+	}
 	return nil
 }
 

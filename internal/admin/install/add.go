@@ -35,13 +35,18 @@ type Proposal struct {
 	Audit           string            `json:"audit,omitempty"`
 	AuditRequiredBy string            `json:"audit_required_by,omitempty"`
 	Warnings        tomlfile.Problems `json:"warnings,omitempty"`
-	// Trust is set by Write.
-	Trust ConfigTrust `json:"trust,omitzero"`
+	// Revision compares the plugin with the version that is pinned; nil without Addition.Repin.
+	Revision *Revision `json:"revision,omitempty"`
+	// Trust is set by Write, and so is NotKept: why the reviewed manifest is not kept for the comparison with the next version.
+	Trust   ConfigTrust `json:"trust,omitzero"`
+	NotKept string      `json:"not_kept,omitempty"`
 
-	store   trust.Store
-	file    *configFile
-	base    *config.Config // the config, with the table Audit added
-	content []byte
+	store    trust.Store
+	reviewed reviewedManifests
+	manifest []byte // content of the reviewed manifest
+	file     *configFile
+	base     *config.Config // the config, with the table Audit added
+	content  []byte
 }
 
 // Propose reviews a plugin and prepares the new content of the config, without writing it. review.Ask puts the digest of
@@ -60,7 +65,10 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	}
 	named := source.File
 	o.ConfigFile = named
-	p := &Proposal{Config: named, Creates: !file.Exists, file: file, store: trustStore(o)}
+	p := &Proposal{Config: named, Creates: !file.Exists, file: file, store: trustStore(o), reviewed: reviewedIn(o)}
+	if p.manifest, err = readReviewed(m); err != nil {
+		return nil, usage.Errorf("%w", err)
+	}
 	c, problems := config.Parse(named, file.Data)
 	if err := problems.Err(); err != nil {
 		return nil, &usage.Error{Err: err}
@@ -184,7 +192,8 @@ func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) er
 	if err != nil {
 		return usage.Errorf("%s cannot be added to %s: %w", a.Path, p.Config, err)
 	}
-	return p.checkResult(o, c, p.base.Own())
+	_, err = p.checkResult(o, c, p.base.Own())
+	return err
 }
 
 // repin prepares the config with a new digest for the plugin at index.
@@ -204,32 +213,36 @@ func (p *Proposal) repin(o discovery.Options, m *manifest.Manifest, index int) e
 	if err != nil {
 		return usage.Errorf("%s: %w", p.Config, err)
 	}
-	return p.checkResult(o, c, index)
+	view, err := p.checkResult(o, c, index)
+	if err == nil {
+		p.Revision, err = compareWithPinned(o, p.base, index, m, view)
+	}
+	return err
 }
 
 // checkResult decides on the proposed config c as the host does when it starts, and copies the warnings and withheld tools
-// of the plugin at index to the proposal.
-func (p *Proposal) checkResult(o discovery.Options, c *config.Config, index int) error {
+// of the plugin at index to the proposal. It returns what the host would serve.
+func (p *Proposal) checkResult(o discovery.Options, c *config.Config, index int) (*catalog.Catalog, error) {
 	p.content = c.Content()
 	view, err := catalog.LookWith(o, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s := view.Plugins[index]
 	for _, c := range view.Conflicts {
 		if c.First == s || c.Second == s {
-			return usage.Errorf("%s; or add it with --prefix, which changes the names of its tools, or with --allow-tool, which leaves out the duplicates", c)
+			return nil, usage.Errorf("%s; or add it with --prefix, which changes the names of its tools, or with --allow-tool, which leaves out the duplicates", c)
 		}
 	}
 	if err := s.Problems.Err(); err != nil {
-		return &usage.Error{Err: err}
+		return nil, &usage.Error{Err: err}
 	}
 	if s.Manifest.Digest != p.Plugin.Digest {
-		return usage.Errorf("%s has changed since it was read: review it again", s.Manifest.File)
+		return nil, usage.Errorf("%s has changed since it was read: review it again", s.Manifest.File)
 	}
 	for _, t := range s.Grant.Tools {
 		if offered := s.Grant.Prefix + t.Name; !manifest.IsPortableName(offered) {
-			return usage.Errorf("--prefix %s makes %s, a tool name that some clients refuse: %s", s.Grant.Prefix, tomlfile.Quote(offered), manifest.PortableNames)
+			return nil, usage.Errorf("--prefix %s makes %s, a tool name that some clients refuse: %s", s.Grant.Prefix, tomlfile.Quote(offered), manifest.PortableNames)
 		}
 	}
 	p.Warnings = s.Problems.Warnings()
@@ -243,15 +256,20 @@ func (p *Proposal) checkResult(o discovery.Options, c *config.Config, index int)
 	for i := range p.Plugin.Tools {
 		p.Plugin.Tools[i].WhyNot = why[p.Plugin.Tools[i].Name]
 	}
-	return nil
+	return view, nil
 }
 
-// Write writes the config.
+// Write writes the config, and keeps the reviewed manifest.
 func (p *Proposal) Write() error {
 	if p.content == nil {
 		return errors.New("the proposal has no content: create it with Propose")
 	}
 	var err error
-	p.Trust, err = p.file.update(p.content, p.store)
-	return err
+	if p.Trust, err = p.file.update(p.content, p.store); err != nil {
+		return err
+	}
+	if err := p.reviewed.add(p.manifest); err != nil {
+		p.NotKept = err.Error()
+	}
+	return nil
 }

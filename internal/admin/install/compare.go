@@ -34,8 +34,12 @@ func Compare(o discovery.Options, oldDir, newDir string) (Difference, error) {
 	if err := checkModule(manifests[1]); err != nil {
 		return Difference{}, err
 	}
-	changes := review.Compare(manifests[0], manifests[1])
-	return Difference{Old: describe(manifests[0]), New: describe(manifests[1]), Changes: changes, More: review.AsksForMore(changes)}, nil
+	return differenceOf(manifests[0], manifests[1]), nil
+}
+
+func differenceOf(old, new *manifest.Manifest) Difference {
+	changes := review.Compare(old, new)
+	return Difference{Old: describe(old), New: describe(new), Changes: changes, More: review.AsksForMore(changes)}
 }
 
 func describe(m *manifest.Manifest) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
 )
 
@@ -42,8 +43,11 @@ type TrustProposal struct {
 	Audit       string                 `json:"audit,omitempty"` // the file of the audit log
 	HTTP        []string               `json:"http,omitempty"`  // what [http] says to serve --http
 	Credentials []string               `json:"credentials,omitempty"`
+	NotKept     []string               `json:"not_kept,omitempty"` // why reviewed manifests are not kept; set by Write
 
-	store trust.Store
+	store    trust.Store
+	reviewed reviewedManifests
+	pinned   []*manifest.Manifest
 }
 
 // ProposeTrust reviews a config, or a directory of plugins, with the decisions of a host that discovers it. path may
@@ -54,13 +58,16 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &TrustProposal{Path: path, Kind: kind, Plugins: []explain.PluginPolicy{}, store: trustStore(o)}
+	p := &TrustProposal{Path: path, Kind: kind, Plugins: []explain.PluginPolicy{}, store: trustStore(o), reviewed: reviewedIn(o)}
 	view, err := p.load(o)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range view.Plugins {
 		p.Plugins = append(p.Plugins, explain.PolicyOf(o, view, s))
+		if s.Manifest != nil && s.Entry.SHA256 == s.Manifest.Digest {
+			p.pinned = append(p.pinned, s.Manifest)
+		}
 	}
 	if view.Audit != nil {
 		p.Audit = view.Audit.File
@@ -141,12 +148,21 @@ func (p *TrustProposal) load(o discovery.Options) (*catalog.Catalog, error) {
 	return view, err
 }
 
-// Write records the user's consent.
+// Write records the user's consent, and keeps the manifests that the config pins, which were reviewed with it.
 func (p *TrustProposal) Write() error {
 	if err := p.store.Add(p.Path, p.SHA256, p.Includes...); err != nil {
 		return usage.Errorf("%s cannot be trusted: %w", p.Path, err)
 	}
 	p.State = Trusted
+	for _, m := range p.pinned {
+		content, err := readReviewed(m)
+		if err == nil {
+			err = p.reviewed.add(content)
+		}
+		if err != nil {
+			p.NotKept = append(p.NotKept, err.Error())
+		}
+	}
 	return nil
 }
 

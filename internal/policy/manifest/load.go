@@ -18,6 +18,7 @@ func Load(dir string) (*Manifest, tomlfile.Problems) { return (*Cache)(nil).Load
 type Cache struct {
 	mu     sync.Mutex
 	parsed map[string]parsed // by file
+	used   map[string]*Manifest
 }
 
 type parsed struct {
@@ -25,9 +26,22 @@ type parsed struct {
 	problems tomlfile.Problems
 }
 
+// Use makes Load return m for the directory of m, whatever the file contains: to decide about a version that is not installed.
+func (c *Cache) Use(m *Manifest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.used == nil {
+		c.used = map[string]*Manifest{}
+	}
+	c.used[m.File] = m
+}
+
 // Load is like the function Load, but parses a manifest only if it has changed since the last call. The caller must not change it.
 func (c *Cache) Load(dir string) (*Manifest, tomlfile.Problems) {
 	file := filepath.Join(dir, FileName)
+	if m := c.usedFor(file); m != nil {
+		return m, nil
+	}
 	data, err := tomlfile.ReadFile(file)
 	if err != nil {
 		p := tomlfile.Problem{File: file, What: err.Error()}
@@ -52,6 +66,15 @@ func (c *Cache) Load(dir string) (*Manifest, tomlfile.Problems) {
 		c.parsed[file] = parsed{m, slices.Clone(problems)}
 	}
 	return m, problems
+}
+
+func (c *Cache) usedFor(file string) *Manifest {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used[file]
 }
 
 // Parse parses and validates the manifest with the content data. file is its path. The manifest is nil if data is not TOML. If Err of

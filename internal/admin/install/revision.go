@@ -1,0 +1,59 @@
+package install
+
+import (
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+// Revision compares the version of a plugin that a config pins with another one: what both request, and what both are granted.
+type Revision struct {
+	// Unknown is why there is no comparison, with the remedy; the other fields are empty then.
+	Unknown     string `json:"unknown,omitempty"`
+	*Difference `json:",omitempty"`
+	Before      *review.Policy     `json:"granted_before,omitempty"`
+	After       *review.Policy     `json:"granted_after,omitempty"`
+	Grants      []review.GrantLine `json:"grants,omitempty"` // both policies, with the differences
+}
+
+// compareWithPinned compares the manifest that the config c pins for the plugin at index with m. after is the Catalog of a config that pins m.
+// It needs the reviewed content of the pinned manifest, which may not be kept.
+func compareWithPinned(o discovery.Options, c *config.Config, index int, m *manifest.Manifest, after *catalog.Catalog) (*Revision, error) {
+	pin := c.Plugins[index].SHA256
+	switch pin {
+	case "":
+		return &Revision{Unknown: "the config did not pin the plugin, so it is not known what was agreed to"}, nil
+	case m.Digest:
+		return &Revision{Unknown: "the config pins this version already"}, nil
+	}
+	old, err := reviewedIn(o).find(pin, m.File)
+	if err != nil {
+		return &Revision{Unknown: fmt.Sprintf("the pinned manifest cannot be used: %v", err)}, nil
+	}
+	if old == nil {
+		return &Revision{Unknown: "the pinned manifest was not reviewed on this machine, or long ago: compare two directories with `bulkhead diff`"}, nil
+	}
+	before, problems := config.Parse(c.File, c.Content()) // c may have references that are expanded already
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	manifests := &manifest.Cache{}
+	manifests.Use(old)
+	was, err := catalog.LookWith(discovery.WithManifests(o, manifests), before)
+	if err != nil {
+		return nil, err
+	}
+	difference := differenceOf(old, m)
+	r := &Revision{Difference: &difference}
+	difference.Old = fmt.Sprintf("%s %s (as it was reviewed)", old.Name, old.Version)
+	r.Before, r.After = explain.PolicyOf(o, was, was.Plugins[index]).Policy, explain.PolicyOf(o, after, after.Plugins[index]).Policy
+	if r.Before != nil && r.After != nil {
+		r.Grants = review.CompareGrants(*r.Before, *r.After)
+	}
+	return r, nil
+}
