@@ -192,7 +192,7 @@ func TestStartExplainsLackOfNamespaces(t *testing.T) {
 	limited.Stderr = os.Stderr
 	out, err := limited.Output()
 	must(t, err)
-	if got := decode(t, out).Results["start"]; !strings.Contains(got, "user.max_user_namespaces") {
+	if got := decode(t, out).Results; !strings.Contains(got["start"], "user.max_user_namespaces") || got["transient"] != "true" {
 		t.Errorf("Start without a free namespace: %q", got)
 	}
 }
@@ -204,7 +204,8 @@ func init() {
 		if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
 			return nil, nil, err
 		}
-		return nil, map[string]string{"prepare": layer.State, "start": text(Start(cmd))}, nil
+		err := Start(cmd)
+		return nil, map[string]string{"prepare": layer.State, "start": text(err), "transient": strconv.FormatBool(IsTransient(err))}, nil
 	}
 }
 

@@ -96,11 +96,14 @@
 package confine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 )
 
 // Names of layers, in the order of a Report.
@@ -174,9 +177,20 @@ func (r Report) Check(required bool) error {
 		return fmt.Errorf(`confinement = "required" in [server], but this system lacks layers of confinement: %s`, Describe(missing))
 	}
 	if missing := r.Unexpected(); len(missing) > 0 {
-		return fmt.Errorf("its process could not be confined: layers are missing that this system supports: %s: try again", Describe(missing))
+		return transientError{fmt.Errorf("its process could not be confined: layers are missing that this system supports: %s", Describe(missing))}
 	}
 	return nil
+}
+
+// transientError is the error of a process that did not start, or not confined, and that may start later.
+type transientError struct{ error }
+
+func (e transientError) Unwrap() error { return e.error }
+
+// IsTransient reports whether a process may start later. err is from Start or Report.Check.
+func IsTransient(err error) bool {
+	_, ok := errors.AsType[transientError](err)
+	return ok || reexec.IsTransient(err)
 }
 
 // Describe returns the names of layers with their reasons.

@@ -44,11 +44,11 @@ func prepare(cmd *exec.Cmd, o options) Layer {
 }
 
 // Start starts a command that Prepare has prepared. If namespaces cannot be created now, although the system permits them, that is an
-// error: a process without them is never started instead.
+// error for which IsTransient is true: a process without them is never started instead.
 func Start(cmd *exec.Cmd) error {
 	err := cmd.Start()
 	if cmd.SysProcAttr != nil && cmd.SysProcAttr.Cloneflags != 0 && errors.Is(err, unix.ENOSPC) {
-		return fmt.Errorf("all namespaces that the user may have are in use (see user.max_user_namespaces and its siblings): try again: %w", err)
+		return transientError{fmt.Errorf("all namespaces that the user may have are in use (see user.max_user_namespaces and its siblings): %w", err)}
 	}
 	return err
 }

@@ -136,7 +136,11 @@ func (p *plugin) openDerived(set *grant.Set, compiled *code.Code) *derived.Handl
 // sandboxError returns the failure of a plugin whose grant could not be set up.
 func (p *plugin) sandboxError(err error) *engine.Error {
 	p.Log.Error("the sandbox cannot be set up", "error", err)
-	return &engine.Error{Code: failureSandbox, Plugin: p.Name, Message: "cannot run: " + err.Error(), Err: err}
+	failure := &engine.Error{Code: failureSandbox, Plugin: p.Name, Message: "cannot run: " + err.Error(), Err: err}
+	if errors.Is(err, grant.ErrMoved) {
+		failure.Code = engine.CodeQueue
+	}
+	return failure
 }
 
 // launch returns the Launch of a worker that gets the handles of set.

@@ -5,6 +5,7 @@ package dispatch
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/grant"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -123,6 +125,17 @@ func TestDecodingOfLocksIsBounded(t *testing.T) {
 		var err error
 		if allocated := testenv.AllocatedBy(func() { err = call.Lock(t.Context(), []byte(params)) }); err == nil || allocated > 3*size {
 			t.Errorf("%s: got %v after allocating %d bytes", name, err, allocated)
+		}
+	}
+}
+
+// A directory that is being moved is no fault of the grant: the call can be repeated.
+func TestMovedDirectoryMakesCallsBusy(t *testing.T) {
+	p := &plugin{Plugin: &catalog.Plugin{}}
+	p.Log = hclog.NewNullLogger()
+	for err, want := range map[error]engine.Code{grant.ErrMoved: engine.CodeQueue, errors.New("refused"): failureSandbox} {
+		if got := p.sandboxError(fmt.Errorf("granted directory /x: %w", err)); got.Code != want || !strings.Contains(got.Message, err.Error()) {
+			t.Errorf("%v: got %+v, want the code %s", err, got, want)
 		}
 	}
 }

@@ -132,7 +132,7 @@ func TestCreateMovesNoOtherDirectory(t *testing.T) {
 	holder := filepath.Join(w.Places.State, stagingName, st.name)
 	w.must(os.Rename(filepath.Join(holder, st.child), filepath.Join(holder, "moved")))
 	w.must(os.WriteFile(filepath.Join(w.dir(filepath.Join(holder, st.child)), "planted"), nil, 0o600))
-	if err := s.Create(0); !errors.Is(err, errMoved) {
+	if err := s.Create(0); !errors.Is(err, ErrMoved) {
 		t.Errorf("got %v", err)
 	}
 	w.must(s.Create(1))
@@ -206,7 +206,7 @@ func TestWalkNoticesMovedDirectory(t *testing.T) {
 	w.must(err)
 	defer p.close()
 	w.must(os.Rename(w.path("disk/x"), w.path("decoy/x")))
-	if err := p.up(); !errors.Is(err, errMoved) {
+	if err := p.up(); !errors.Is(err, ErrMoved) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -233,7 +233,7 @@ func TestErrorsOfHandlesAreReturned(t *testing.T) {
 			return (&place{dir: closed, steps: []step{{}, {name: "a"}}}).up()
 		},
 	} {
-		if err := call(); err == nil || errors.Is(err, errMoved) {
+		if err := call(); err == nil || errors.Is(err, ErrMoved) {
 			t.Errorf("%s of a closed directory: got %v", name, err)
 		}
 	}

@@ -36,7 +36,7 @@ func (s *Set) Create(i int) error {
 	slices.SortFunc(above, func(a, b int) int { return cmp.Compare(len(s.Mounts[a].Path), len(s.Mounts[b].Path)) })
 	for _, j := range above {
 		if err := s.staged[j].create(); err != nil {
-			s.staged[j].moved = errors.Is(err, errMoved)
+			s.staged[j].moved = errors.Is(err, ErrMoved)
 			return fmt.Errorf("granted directory %s: %w", s.Mounts[j].Granted, err)
 		}
 	}
@@ -58,13 +58,13 @@ func (st *staged) create() error {
 	}
 	defer parent.Close()
 	if now, err := identifyAt(st.holder, st.child); err != nil || now != st.id {
-		return errMoved
+		return ErrMoved
 	}
 	if err := renameNoReplace(st.holder, st.child, parent, st.missing[last]); err != nil {
 		return &os.PathError{Op: "create", Path: st.missing[last], Err: err}
 	}
 	if now, err := identifyAt(parent, st.missing[last]); err != nil || now != st.id {
-		return errMoved
+		return ErrMoved
 	}
 	st.created = true
 	return st.close()
@@ -83,7 +83,7 @@ func checkIdentity(at *os.File, path string, dir *os.File) error {
 		now, err = identify(path, false)
 	}
 	if err != nil || now != id {
-		return fmt.Errorf("%s was replaced: %w", path, errMoved)
+		return fmt.Errorf("%s was replaced: %w", path, ErrMoved)
 	}
 	return nil
 }

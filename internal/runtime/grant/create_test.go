@@ -280,7 +280,7 @@ func TestChangedReportsMovedPreparedDirectory(t *testing.T) {
 			s := w.resolve()
 			w.must(move(w, s.staged[0]))
 			w.unchanged(s)
-			if err := s.Create(0); !errors.Is(err, errMoved) {
+			if err := s.Create(0); !errors.Is(err, ErrMoved) {
 				t.Fatalf("Create: %v", err)
 			}
 			w.changed(s, "could not be created, since a directory above it was moved")

@@ -45,7 +45,7 @@ func openEntry(dir *os.File, name string) (entry, error) {
 	e, err := opened(fd, name, err)
 	if err == nil && e.id != idOf(info) {
 		_ = e.file.Close() // a failed close loses no data, since the handle wrote none
-		return entry{}, errMoved
+		return entry{}, ErrMoved
 	}
 	return e, err
 }

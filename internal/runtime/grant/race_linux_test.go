@@ -76,7 +76,7 @@ func TestResolveUnderSwaps(t *testing.T) {
 		s, err := Resolve(w.Config)
 		if err != nil {
 			link := (*refusedError)(nil)
-			if !errors.As(err, &link) && !errors.Is(err, errMoved) {
+			if !errors.As(err, &link) && !errors.Is(err, ErrMoved) {
 				t.Errorf("got %v", err)
 			}
 			refused++

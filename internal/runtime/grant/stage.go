@@ -86,7 +86,7 @@ func (st *staged) stage(staging *os.File) (*os.File, error) {
 	st.child = child
 	e, err := openEntry(st.holder, child)
 	if err == nil && e.file == nil {
-		err = errMoved
+		err = ErrMoved
 	}
 	st.id = e.id
 	return e.file, err

@@ -20,8 +20,8 @@ const (
 	maxWalks = 4    // most attempts to resolve a path whose directories are being moved
 )
 
-// errMoved reports that a directory was moved while a path through that directory was being resolved.
-var errMoved = errors.New("a directory on the path is being moved: try again")
+// ErrMoved reports that a directory was moved while a path through that directory was being resolved. A later Resolve may succeed.
+var ErrMoved = errors.New("a directory on the path is being moved: try again")
 
 // entry is an entry of a directory: a directory or a symbolic link.
 type entry struct {
@@ -168,11 +168,11 @@ func (e *linkError) Error() string {
 func (w *walker) walk(path string) (*place, error) {
 	for range maxWalks {
 		p, err := w.walkOnce(path)
-		if !errors.Is(err, errMoved) {
+		if !errors.Is(err, ErrMoved) {
 			return p, err
 		}
 	}
-	return nil, errMoved
+	return nil, ErrMoved
 }
 
 // pending is a path component that is not resolved yet. link is the symbolic link whose target contains the component; empty if none
@@ -287,7 +287,7 @@ func (p *place) up() error {
 	}
 	if parent := p.steps[len(p.steps)-2]; e.file == nil || e.id != parent.id {
 		_ = closeFile(e.file) // a failed close loses no data, since the handle wrote none
-		return errMoved
+		return ErrMoved
 	}
 	p.enter(e.file)
 	p.steps = p.steps[:len(p.steps)-1]

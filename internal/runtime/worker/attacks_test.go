@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
 
@@ -109,6 +111,31 @@ func TestWorkerIsNotStartedWithoutItsNamespaces(t *testing.T) {
 	}
 	if _, err := s.Call(t.Context(), method("echo")); err == nil || attempts != 1 {
 		t.Errorf("the call returned %v after %d attempts to start a worker, want an error after 1", err, attempts)
+	}
+}
+
+// A layer that the system supports may be missing for a moment. Then no module has run, and the call can be repeated.
+func TestWorkerThatIsNotConfinedIsStartedAgainOnce(t *testing.T) {
+	report := confine.Probe()
+	active := slices.IndexFunc(report, func(l confine.Layer) bool { return l.State == confine.Active })
+	if active < 0 {
+		t.Skip("this system has no layer")
+	}
+	report[active].State = confine.Missing
+	for _, failures := range []int32{1, 2} {
+		var launches atomic.Int32
+		s := newSupervisor(t, counting(&launches, func(n int32, l *Launch) {
+			l.Confined = func(confine.Report) error {
+				if n <= failures {
+					return report.Check(false)
+				}
+				return nil
+			}
+		}))
+		_, err := s.Call(t.Context(), withParams("echo", "{}"))
+		if failures == 1 && err != nil || failures == 2 && (codeOf(t, err) != engine.CodeQueue || !strings.HasSuffix(err.Error(), ": try again")) || launches.Load() != 2 {
+			t.Errorf("after %d starts that failed, and %d in total: got %v", failures, launches.Load(), err)
+		}
 	}
 }
 

@@ -12,58 +12,58 @@ const fairInterval = 250 * time.Millisecond
 const crowdingTime = 2 * time.Second
 
 // keepFair starts the sampling of processor time, which stops when no call runs.
-func (b *Pool) keepFair() {
-	if b.sampling || len(b.workers) < 2 {
+func (p *Pool) keepFair() {
+	if p.sampling || len(p.workers) < 2 {
 		return
 	}
-	b.sampling = true
+	p.sampling = true
 	go func() {
 		ticker := time.NewTicker(fairInterval)
 		defer ticker.Stop()
 		calls := map[*Supervisor]int64{}
 		for range ticker.C {
-			b.mu.Lock()
-			if b.running == 0 {
-				b.sampling = false
-				b.mu.Unlock()
+			p.mu.Lock()
+			if p.running == 0 {
+				p.sampling = false
+				p.mu.Unlock()
 				return
 			}
-			b.demoteCrowding(calls)
-			b.mu.Unlock()
+			p.demoteCrowding(calls)
+			p.mu.Unlock()
 		}
 	}()
 }
 
 // demoteCrowding lowers the priority of workers that used crowdingTime while other plugins had calls. calls is the
 // number of calls of each plugin at the previous sample.
-func (b *Pool) demoteCrowding(calls map[*Supervisor]int64) {
+func (p *Pool) demoteCrowding(calls map[*Supervisor]int64) {
 	wanting := map[*Supervisor]bool{} // plugins that had a call since the previous sample
-	for p, s := range b.workers {
-		if s.calls != calls[s] || p.isActive() {
+	for worker, s := range p.workers {
+		if s.calls != calls[s] || worker.isActive() {
 			wanting[s] = true
 		}
 	}
-	for p, s := range b.workers {
-		now, err := p.processorTime()
-		used := now - p.computed
-		if err != nil || p.computed == 0 {
+	for worker, s := range p.workers {
+		now, err := worker.processorTime()
+		used := now - worker.computed
+		if err != nil || worker.computed == 0 {
 			used = 0
 		}
-		p.computed = now
+		worker.computed = now
 		others := len(wanting)
 		if wanting[s] {
 			others--
 		}
 		if others > 0 {
-			p.crowding += used
+			worker.crowding += used
 		}
-		if p.crowding >= crowdingTime && !p.demoted.Load() {
-			p.demoted.Store(true)
-			p.demote()
-			s.config.Log.Warn("the plugin used much processor time while other plugins had calls: its priority is lowered", "processor time", p.crowding)
+		if worker.crowding >= crowdingTime && !worker.demoted.Load() {
+			worker.demoted.Store(true)
+			worker.demote()
+			s.config.Log.Warn("the plugin used much processor time while other plugins had calls: its priority is lowered", "processor time", worker.crowding)
 		}
 	}
-	for _, s := range b.workers {
+	for _, s := range p.workers {
 		calls[s] = s.calls
 	}
 }

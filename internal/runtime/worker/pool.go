@@ -23,36 +23,36 @@ func NewPool(bytes int64) *Pool {
 }
 
 // Budget returns the memory budget of all workers, in bytes.
-func (b *Pool) Budget() int64 { return b.memory.Total() }
+func (p *Pool) Budget() int64 { return p.memory.Total() }
 
 // SetBudget changes the budget. Workers keep the memory that they have.
-func (b *Pool) SetBudget(bytes int64) { b.memory.SetTotal(bytes) }
+func (p *Pool) SetBudget(bytes int64) { p.memory.SetTotal(bytes) }
 
 // add registers a worker until it ends.
-func (b *Pool) add(s *Supervisor, p *process) {
-	b.mu.Lock()
-	b.workers[p] = s
-	b.keepFair()
-	b.mu.Unlock()
+func (p *Pool) add(s *Supervisor, worker *process) {
+	p.mu.Lock()
+	p.workers[worker] = s
+	p.keepFair()
+	p.mu.Unlock()
 	go func() {
-		<-p.gone
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.workers, p)
+		<-worker.gone
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.workers, worker)
 	}()
 }
 
 // begin registers a call of a plugin. end must be called after it.
-func (b *Pool) begin(s *Supervisor) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.running++
+func (p *Pool) begin(s *Supervisor) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running++
 	s.calls++
-	b.keepFair()
+	p.keepFair()
 }
 
-func (b *Pool) end() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.running--
+func (p *Pool) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running--
 }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
@@ -69,7 +68,7 @@ func (s *Supervisor) start(ctx context.Context, l *Launch, age uint64) (*process
 	if err != nil {
 		account.Close()
 		l.release()
-		return nil, &startError{Err: err, Transient: reexec.IsTransient(err)}
+		return nil, &startError{Err: err, Transient: confine.IsTransient(err)}
 	}
 	go p.wait()
 	bounds := confine.Bounds{Memory: l.Setup.Confine.Memory, Threads: l.Setup.Confine.Threads}
@@ -88,7 +87,7 @@ func (s *Supervisor) start(ctx context.Context, l *Launch, age uint64) (*process
 		p.settle()
 		err = s.unlessBusy(err)
 		if failure := (*engine.Error)(nil); !errors.As(err, &failure) && ctx.Err() == nil {
-			err = &startError{Err: fmt.Errorf("%w: %s", err, p.reason()), Transient: p.wasInterrupted() && !errors.Is(err, wire.ErrProtocol)}
+			err = &startError{Err: fmt.Errorf("%w: %s", err, p.reason()), Transient: confine.IsTransient(err) || p.wasInterrupted() && !errors.Is(err, wire.ErrProtocol)}
 		}
 		return nil, err
 	}
@@ -163,7 +162,9 @@ func (p *process) handshake(setup wire.Setup, grow func(params []byte) (wire.Rep
 			if p.launch.Confined == nil {
 				continue
 			}
-			if err := p.launch.Confined(report); err != nil {
+			if err := p.launch.Confined(report); confine.IsTransient(err) {
+				return err
+			} else if err != nil {
 				return &engine.Error{Code: engine.CodeInternal, Plugin: setup.Plugin, Message: "cannot run: " + err.Error(), Err: err}
 			}
 		case wire.TypeLog:

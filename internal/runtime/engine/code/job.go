@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 )
 
@@ -134,7 +133,7 @@ func (j *job) result(ctx context.Context, child *exec.Cmd, err error, stderr str
 	case errors.As(err, &failed):
 		return failed
 	case errors.Is(context.Cause(ctx), errStarved):
-		return &Error{Reason: Interrupted, Text: fmt.Sprintf("compiling the module did not finish within %s: the machine is too busy: try again", j.config.wall), Err: errStarved}
+		return &Error{Reason: Interrupted, Text: fmt.Sprintf("compiling the module did not finish within %s: the machine is too busy", j.config.wall), Err: errStarved}
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case state == nil:
@@ -157,7 +156,7 @@ func (j *job) result(ctx context.Context, child *exec.Cmd, err error, stderr str
 // notStarted returns the error of a compiler that did not start.
 func notStarted(err error) *Error {
 	failure := &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: err}
-	if reexec.IsTransient(err) {
+	if confine.IsTransient(err) {
 		failure.Reason = Interrupted
 	}
 	return failure
