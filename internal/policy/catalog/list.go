@@ -62,6 +62,7 @@ func (l List) Part(p *Plugin, result json.RawMessage) (part Part, invalid string
 	if rawjson.Kind(list) != '[' {
 		return part, l.member + " is not an array"
 	}
+	left, first := 0, ""
 	for i, raw := range rawjson.Elements(list) {
 		key, _ := rawjson.Unquote(rawjson.Member(raw, l.key))
 		why := checkItem(raw)
@@ -72,8 +73,16 @@ func (l List) Part(p *Plugin, result json.RawMessage) (part Part, invalid string
 		case why != "":
 			return Part{Plugin: p}, fmt.Sprintf("%s[%d]: %s", l.member, i, why)
 		case l.belongsTo(l.claims, p, key):
-			part.items = append(part.items, item{key, raw})
+			if raw, hidden := sanitize(raw, l.key); !hidden {
+				part.items = append(part.items, item{key, raw})
+			} else if left++; left == 1 {
+				first = key
+			}
 		}
+	}
+	if left > 0 {
+		p.Log.Warn("items of the plugin have a name or URI with invisible characters and are not listed", "method", l.method, "items", left,
+			"first", fmt.Sprintf("%.128q", first))
 	}
 	return part, ""
 }

@@ -64,6 +64,27 @@ func TestOmittedListItemsAreLogged(t *testing.T) {
 	}
 }
 
+// A name that cannot be seen is not replaced, since clients send it back. The rest of the list is shown.
+func TestItemWithHiddenNameIsLeftOut(t *testing.T) {
+	for method, list := range map[string]string{
+		"prompts/list":             `{"prompts":[{"name":"x\u200b"},{"name":"y","title":"\u202e"},{"name":"z","arguments":[{"name":"\u200b"}]}]}`,
+		"resources/list":           `{"resources":[{"uri":"x://\u200b","name":"x"},{"uri":"y://y","name":"\u202e"}]}`,
+		"resources/templates/list": `{"resourceTemplates":[{"uriTemplate":"x://\u200b{a}","name":"x"},{"uriTemplate":"y://{y}","name":"y","description":"\u202e"}]}`,
+	} {
+		offers := "resources = true"
+		if method == "prompts/list" {
+			offers = "prompts = true"
+		}
+		w := hosttest.New(t, hosttest.Offering("a", offers, list))
+		if got := hosttest.Request(t, w.Open(t, w.Options()), method, `{}`); strings.Contains(got, "x") || !strings.Contains(got, "y") || !strings.Contains(got, "·") {
+			t.Errorf("%s: got %s", method, got)
+		}
+		if want := "invisible characters and are not listed: method=" + method; !strings.Contains(w.Log.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, w.Log.String())
+		}
+	}
+}
+
 func TestListWithInvalidItemIsOmitted(t *testing.T) {
 	w := hosttest.New(t, hosttest.Offering("a", "prompts = true", `{"prompts":[{"name":"y","description":5}]}`), hosttest.Offering("b", "prompts = true", hosttest.ItemsOf("x")))
 	hosttest.WantEqual(t, hosttest.Request(t, w.Open(t, w.Options()), "prompts/list", `{}`), `{"prompts":[{"name":"x"}]}`)

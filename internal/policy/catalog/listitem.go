@@ -1,11 +1,13 @@
 package catalog
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -65,4 +67,49 @@ func checkMembers(item []byte) string {
 		return "name is missing"
 	}
 	return ""
+}
+
+// shownMembers are the members of an item that clients show to a user.
+var shownMembers = []string{"name", "title", "description"}
+
+// sanitize returns an item with the characters replaced that hide or reorder text in what clients show. key is the member that identifies
+// the item. hidden reports that the item has such a character in an identifier, which cannot be replaced: the key, or an argument's name.
+// The item must be valid by checkItem.
+func sanitize(item []byte, key string) (out []byte, hidden bool) {
+	if !slices.ContainsFunc(item, func(c byte) bool { return c >= 0x7f || c == '\\' }) {
+		return item, false // each character is printable ASCII
+	}
+	id, _ := rawjson.Unquote(rawjson.Member(item, key))
+	if visible.Prose(id) != id {
+		return nil, true
+	}
+	item = sanitizeMembers(item, key)
+	list := rawjson.Member(item, "arguments")
+	if list == nil {
+		return item, false
+	}
+	var arguments [][]byte
+	changed := false
+	for _, argument := range rawjson.Elements(list) {
+		shown, hidden := sanitize(argument, "name")
+		if hidden {
+			return nil, true
+		}
+		changed = changed || !bytes.Equal(shown, argument)
+		arguments = append(arguments, shown)
+	}
+	if !changed {
+		return item, false
+	}
+	return rawjson.Replace(item, "arguments", slices.Concat([]byte{'['}, bytes.Join(arguments, []byte{','}), []byte{']'})), false
+}
+
+func sanitizeMembers(item []byte, key string) []byte {
+	for _, name := range shownMembers {
+		text, ok := rawjson.Unquote(rawjson.Member(item, name))
+		if shown := visible.Prose(text); ok && name != key && shown != text {
+			item = rawjson.Replace(item, name, rawjson.Quote(shown))
+		}
+	}
+	return item
 }

@@ -30,3 +30,30 @@ func TestItemsOfLists(t *testing.T) {
 		})
 	}
 }
+
+// What clients show hides nothing. Identifiers, which clients send back, are not changed.
+func TestItemsOfListsAreSanitized(t *testing.T) {
+	for name, c := range map[string]struct{ item, want string }{
+		"visible text":         {`{"name":"n","description":"a\n\u00e4\"ä 👍🏽 بي"}`, `{"name":"n","description":"a\n\u00e4\"ä 👍🏽 بي"}`},
+		"visible arguments":    {`{"name":"n","arguments":[{"name":"ä","description":"ö"}],"x":1}`, `{"name":"n","arguments":[{"name":"ä","description":"ö"}],"x":1}`},
+		"a title":              {`{"name":"n","title":"a\u202Eb","x":"\u202E"}`, `{"title":"a·b","name":"n","x":"\u202E"}`},
+		"a description":        {"{\"name\":\"n\",\"description\":\"a\u200bb\U000e0041\"}", `{"description":"a·b·","name":"n"}`},
+		"an escaped character": {`{"name":"n","description":"a\bb"}`, `{"description":"a·b","name":"n"}`},
+		"an argument":          {`{"name":"n","arguments":[{"name":"a"},{"name":"b","description":"\u200b"}]}`, `{"arguments":[{"name":"a"},{"description":"·","name":"b"}],"name":"n"}`},
+		"a name":               {`{"name":"n\u200b"}`, ""},
+		"an argument's name":   {`{"name":"n","arguments":[{"name":"a\u200b"}]}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, hidden := sanitize([]byte(c.item), "name")
+			if string(got) != c.want || hidden != (c.want == "") {
+				t.Errorf("got %s, %t, want %s", got, hidden, c.want)
+			}
+		})
+	}
+	if got, hidden := sanitize([]byte(`{"uri":"u://x","name":"a\u200b"}`), "uri"); hidden || string(got) != `{"name":"a·","uri":"u://x"}` {
+		t.Errorf("the name of a resource: got %s, %t", got, hidden)
+	}
+	if got, hidden := sanitize([]byte(`{"uri":"u://\u200b","name":"a"}`), "uri"); !hidden {
+		t.Errorf("a URI: got %s", got)
+	}
+}

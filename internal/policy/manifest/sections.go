@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"path"
@@ -197,6 +199,22 @@ func checkVisible(t *tomlfile.Table, key, value string) {
 func checkProse(t *tomlfile.Table, key, text string) {
 	if visible.Prose(text) != text {
 		t.Fault(key, tomlfile.Quote(text)+" has a character that is invisible or reorders text", "remove it, such as U+202E, U+200B or a control character")
+	}
+}
+
+// checkProseIn is checkProse for the first string or name in a JSON value: models read a schema whole. A value that is no JSON is reported
+// elsewhere.
+func checkProseIn(t *tomlfile.Table, key string, value json.RawMessage) {
+	in := json.NewDecoder(bytes.NewReader(value))
+	for {
+		token, err := in.Token()
+		if err != nil {
+			return
+		}
+		if text, ok := token.(string); ok && visible.Prose(text) != text {
+			checkProse(t, key, text)
+			return
+		}
 	}
 }
 

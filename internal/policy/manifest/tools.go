@@ -103,6 +103,7 @@ func readSchema(t *tomlfile.Table, key string) json.RawMessage {
 		t.Fault(from, "is not the schema of an object, which MCP requires here", `write type = "object" at its top level`)
 		return raw
 	}
+	checkProseIn(t, from, raw)
 	return readable(t, from, raw)
 }
 
