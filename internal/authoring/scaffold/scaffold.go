@@ -16,6 +16,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
@@ -185,13 +186,15 @@ func Write(target string, files map[string][]byte) (err error) {
 	if info, err := os.Stat(parent); err != nil || !info.IsDir() {
 		return fmt.Errorf("%s is not a directory: create it, or name another one with --dir", parent)
 	}
-	temp, err := os.MkdirTemp(parent, "."+filepath.Base(target)+".new-*")
+	prefix := "." + filepath.Base(target) + ".bulkhead-new-"
+	tempdir.SweepIn(parent, prefix) // a process that was killed cannot remove its own
+	temp, err := tempdir.In(parent, prefix)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	defer func() { err = errors.Join(err, temp.Remove()) }()
 	// The temporary directory is private. The permissions of the new one are left to the umask.
-	tree := filepath.Join(temp, filepath.Base(target))
+	tree := filepath.Join(temp.Path, filepath.Base(target))
 	for name, content := range files {
 		file := filepath.Join(tree, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {

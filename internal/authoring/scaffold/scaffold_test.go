@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scaffold"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scenario"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -131,5 +132,29 @@ func TestWriteFollowsNoLinkOfCheckout(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(outside); len(entries) > 0 || err != nil {
 		t.Errorf("outside of the checkout: %v, %v", entries, err)
+	}
+}
+
+// A process that was killed leaves its unfinished directory. The next one removes it, but none of a process that is alive.
+func TestLeftoversOfKilledProcessAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	abandoned, foreign := filepath.Join(dir, ".notes.bulkhead-new-1"), filepath.Join(dir, ".notes.new-1")
+	alive, err := tempdir.In(dir, ".notes.bulkhead-new-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []string{abandoned, foreign} {
+		if err := os.MkdirAll(filepath.Join(left, "notes"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := scaffold.Write(filepath.Join(dir, "notes"), map[string][]byte{"a/b": []byte("x")}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := filepath.Glob(filepath.Join(dir, "*[^k]")); err != nil || !slices.Equal(got, []string{alive.Path, foreign, filepath.Join(dir, "notes")}) {
+		t.Errorf("the directory has %q, %v", got, err)
+	}
+	if err := alive.Remove(); err != nil {
+		t.Error(err)
 	}
 }
