@@ -21,11 +21,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/remote"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -93,9 +93,8 @@ func (o *Ops) user(ctx context.Context) (User, error) {
 // errors to those that Ops returns. If there is an error, the answer is the zero value.
 func perform[A any](ctx context.Context, o *Ops, target string, f func() (A, error)) (answer A, err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			o.log.Error("git: panic while reading a repository", "repo", target, "panic", p, "stack", string(debug.Stack()))
-			err = hosterror.Failed("%s: the repository is damaged: %v", target, p)
+		if fault := recover(); fault != nil {
+			err = hosterror.Failed("%s: the repository is damaged: %v", target, guard.Recovered(o.log, "while reading a repository", fault, "repo", target))
 		}
 		if err != nil {
 			var zero A
