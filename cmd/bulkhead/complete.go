@@ -182,7 +182,6 @@ func (o *options) completeList(c *cobra.Command, list listRequest, words func(h 
 type listItem struct {
 	Name        string `json:"name"`
 	URI         string `json:"uri"`
-	Title       string `json:"title"`
 	Description string `json:"description"`
 	Arguments   []struct {
 		Name        string `json:"name"`

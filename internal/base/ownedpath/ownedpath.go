@@ -64,5 +64,8 @@ func Explain(err error) string {
 	return err.Error()
 }
 
+// NotPrivate says of a path why a file for which IsPrivate is false is not used.
+const NotPrivate = "belongs to another user, or others can write it"
+
 // IsPrivate reports whether an open file belongs to the user, and no other user can write it.
 func IsPrivate(f *os.File) bool { return isPrivate(f) }

@@ -222,7 +222,7 @@ func (s Store) read(name string) (*Record, error) {
 	case !info.Mode().IsRegular():
 		return nil, ignored("is not a regular file")
 	case !ownedpath.IsPrivate(file):
-		return nil, ignored("belongs to another user, or is writable by others")
+		return nil, ignored(ownedpath.NotPrivate)
 	}
 	data, err := io.ReadAll(io.LimitReader(file, maxRecord+1))
 	if err != nil {

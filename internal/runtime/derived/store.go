@@ -115,7 +115,7 @@ func openRegular(path string, flag int) (*os.File, error) {
 		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err == nil && !ownedpath.IsPrivate(file) {
-		err = fmt.Errorf("%s belongs to another user, or others can write it", path)
+		err = fmt.Errorf("%s %s", path, ownedpath.NotPrivate)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())

@@ -63,7 +63,7 @@ func openEntry(dir, sum string) (*Code, error) {
 		return nil, err
 	}
 	if !ownedpath.IsPrivate(handle) { // another user may have replaced a cache directory that was removed
-		err = fmt.Errorf("%s belongs to another user, or others can write it", dir)
+		err = fmt.Errorf("%s %s", dir, ownedpath.NotPrivate)
 	} else {
 		err = verify(root)
 	}
