@@ -75,13 +75,7 @@ func (OS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) 
 func (OS) Open(path string) (io.ReadCloser, error) { return open(path) }
 
 // Create implements FS.
-func (OS) Create(path string, mode fs.FileMode) (File, error) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return nil, err
-	}
-	return file, nil
-}
+func (OS) Create(path string, mode fs.FileMode) (File, error) { return create(path, mode) }
 
 // Mkdir calls os.Mkdir.
 func (OS) Mkdir(path string, mode fs.FileMode) error { return os.Mkdir(path, mode) }
@@ -95,8 +89,8 @@ func (OS) Symlink(target, path string) error { return os.Symlink(target, path) }
 // Rename calls os.Rename.
 func (OS) Rename(from, to string) error { return os.Rename(from, to) }
 
-// Remove calls os.Remove.
-func (OS) Remove(path string) error { return os.Remove(path) }
+// Remove removes a file, a symbolic link or an empty directory, as os.Remove does.
+func (OS) Remove(path string) error { return remove(path) }
 
 // CopyMode implements FS.
 func (o OS) CopyMode(from, to string) error {

@@ -4,6 +4,7 @@ package filesystem
 
 import (
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -15,3 +16,14 @@ func open(path string) (io.ReadCloser, error) {
 	}
 	return file, nil
 }
+
+// create creates a file for writing.
+func create(path string, mode fs.FileMode) (File, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+func remove(path string) error { return os.Remove(path) }

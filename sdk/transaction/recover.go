@@ -260,8 +260,8 @@ func (t *run) unstage(state string, keep map[int]bool) error {
 // removeStaged removes the temporary files, except the old contents of the steps in keep.
 func (t *run) removeStaged(keep map[int]bool) error {
 	for i, s := range t.journal.Steps {
-		if s.From != "" {
-			continue
+		if s.From != "" || t.switched && s.Before == "" {
+			continue // there was no old content to keep
 		}
 		if err := t.proveStep(s); err != nil {
 			if err := ignoreMoved(err); err != nil {
@@ -270,8 +270,10 @@ func (t *run) removeStaged(keep map[int]bool) error {
 			continue
 		}
 		old, fresh := t.format.Names(t.journal, i)
-		if err := t.remove(fresh); err != nil {
-			return err
+		if !t.switched {
+			if err := t.remove(fresh); err != nil {
+				return err
+			}
 		}
 		if keep[i] {
 			continue

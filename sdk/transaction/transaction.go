@@ -127,6 +127,7 @@ func (l Log) Apply(changes []Change) error {
 		kept, failed := t.rollBack(t.format.Switching)
 		return l.because(err, failed, kept)
 	}
+	t.switched = true
 	if err := t.tidy(); err != nil && l.OnLeftover != nil {
 		l.OnLeftover(l.convert(err))
 	}
@@ -188,10 +189,12 @@ type run struct {
 	fs      filesystem.FS
 	format  Format
 	journal *Journal
-	changes []Change        // the changes that belong to the journal's steps; nil in a recovery
-	reached int             // number of steps that may have been switched
-	dirty   []string        // directories with changed entries that are not durable yet
-	touched map[string]bool // the directories in dirty, as a set
+	changes []Change // the changes that belong to the journal's steps; nil in a recovery
+	reached int      // number of steps that may have been switched
+	// switched is set once this process has switched all steps: no temporary file with new content exists then.
+	switched bool
+	dirty    []string        // directories with changed entries that are not durable yet
+	touched  map[string]bool // the directories in dirty, as a set
 }
 
 func (l Log) run(j *Journal) *run {
@@ -292,23 +295,26 @@ func (t *run) expect(s Step) error {
 
 // digest returns the Digest of a file; empty if the path does not exist. With noFollow, it returns the LinkDigest of a symbolic link.
 func (t *run) digest(path string, noFollow bool) (string, error) {
-	if exists, err := filesystem.Exists(t.fs, path); !exists {
-		return "", err
-	}
-	if noFollow {
-		if target, isLink, err := t.readLink(path); err != nil || isLink {
-			return LinkDigest(target), err
-		}
-	}
-	info, err := t.fs.Stat(path)
-	if filesystem.IsAbsent(err) {
-		if exists, err := filesystem.Exists(t.fs, path); !exists {
-			return "", err // another process removed the file after the call of Lstat
-		}
-		return "", fmt.Errorf("the target of the symbolic link %s does not exist: remove the link", path)
-	}
+	info, err := t.fs.Lstat(path)
 	if err != nil {
-		return "", err
+		return "", filesystem.IgnoreAbsent(err)
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		if noFollow {
+			if target, isLink, err := t.readLink(path); err != nil || isLink {
+				return LinkDigest(target), err
+			}
+		}
+		info, err = t.fs.Stat(path)
+		if filesystem.IsAbsent(err) {
+			if exists, err := filesystem.Exists(t.fs, path); !exists {
+				return "", err // another process removed the link after the call of Lstat
+			}
+			return "", fmt.Errorf("the target of the symbolic link %s does not exist: remove the link", path)
+		}
+		if err != nil {
+			return "", err
+		}
 	}
 	if !info.Mode().IsRegular() {
 		return "", fmt.Errorf("%s: %w", path, filesystem.ErrNotRegular)
