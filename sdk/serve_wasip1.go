@@ -39,7 +39,7 @@ func call(n uint32) {
 // This init function prepares the types that host operations encode or decode: those that all operations need, and those of the operations
 // that most plugins perform. rawjson.Prepare explains the reason.
 func init() {
-	rawjson.Prepare(abi.HostRequest{}, abi.HostResponse{}, abi.HostError{}, abi.Lock{}, abi.FileMode{}, abi.FileModeResult{}, abi.GitPath{},
+	rawjson.Prepare(abi.HostRequest{}, abi.HostResponse{}, abi.HostError{}, abi.Lock{}, abi.FileMode{}, abi.FileModeResult{}, abi.FileCreateMode{}, abi.GitPath{},
 		abi.GitTopLevel{}, abi.GitRepo{}, abi.GitHead{}, abi.GitRemote{}, abi.GitURL{}, abi.GitPaths{}, abi.GitIgnored{})
 }
 

@@ -3,6 +3,10 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
+	"io/fs"
+	"sync/atomic"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 
 // Notifier sends notifications of a running call to its client. Its error states why a notification is malformed.
@@ -14,7 +18,11 @@ type Notifier interface {
 type call struct {
 	notifier Notifier        // nil drops notifications
 	record   func(Operation) // nil records nothing
+	masked   atomic.Uint32   // permission bits that new files do not get
 }
+
+// fileMode returns the permission bits of the files that the call creates.
+func (c *call) fileMode() fs.FileMode { return vfs.FileMode &^ fs.FileMode(c.masked.Load()) }
 
 // Operation is the audit record of an operation that a call performed, or that was refused.
 type Operation struct {

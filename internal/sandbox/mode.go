@@ -7,6 +7,7 @@ import (
 
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -27,6 +28,16 @@ func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
 		return nil, fileError(abi.OpFSMode, q.Path, errno, asked.last)
 	}
 	return abi.FileModeResult{Mode: uint32(stat.Mode.Perm())}, nil
+}
+
+// createMode sets the mode of the files that the call creates. A module that creates many files which only their owner may read
+// need not change the mode of each.
+func (b *Box) createMode(ctx context.Context, q abi.FileCreateMode) (any, error) {
+	if q.Mode&^uint32(vfs.FileMode) != 0 {
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("fs/create_mode: %#o has bits beyond %#o", q.Mode, vfs.FileMode)}
+	}
+	callOf(ctx).masked.Store(vfs.FileMode &^ q.Mode)
+	return nil, nil
 }
 
 // faults is a Caller for use outside of a call. It stores the last fault and charges nothing.

@@ -41,6 +41,7 @@ var operations = map[string]operation{
 	abi.OpGitCommitBranch:  ofBox((*Box).commitBranch, "repo"),
 	abi.OpHTTPFetch:        ofBox((*Box).fetch, targetURL),
 	abi.OpFSMode:           ofBox((*Box).mode, "path"),
+	abi.OpFSCreateMode:     ofBox((*Box).createMode, ""),
 	abi.OpFSScan:           ofBox((*Box).scan, "path"),
 	abi.OpLock:             ofBox((*Box).lock, "name"),
 	abi.OpClaims:           ofBox((*Box).claims, ""),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"strconv"
@@ -193,6 +194,7 @@ func (b *Box) tree(caller Caller, dir string, log *denials) *vfs.FS {
 		Hidden:     b.hidden.isHidden,
 		Charge:     func(entries int) { caller.Spend(entries * entryCost) },
 		Context:    caller.Context,
+		FileMode:   func() fs.FileMode { return callOf(caller.Context()).fileMode() },
 		Changing:   func() { b.changing(caller.Context()) },
 		Errno:      caller.Errno,
 		OnError: func(op, path string, err error) {

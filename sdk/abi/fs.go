@@ -2,9 +2,10 @@ package abi
 
 // Host operations on files that WASI does not have. Each comment states the types of the operation's parameters -> its result.
 const (
-	OpFSMode = "fs/mode" // FileMode -> FileModeResult
-	OpFSScan = "fs/scan" // Scan -> a binary answer, which ScanHeader describes
-	OpLock   = "lock"    // Lock -> null
+	OpFSMode       = "fs/mode"        // FileMode -> FileModeResult
+	OpFSCreateMode = "fs/create_mode" // FileCreateMode -> null
+	OpFSScan       = "fs/scan"        // Scan -> a binary answer, which ScanHeader describes
+	OpLock         = "lock"           // Lock -> null
 )
 
 // FileMode requests the permission bits of a file or directory. If Mode is set, the host first sets the bits to Mode, of which only the
@@ -12,6 +13,12 @@ const (
 type FileMode struct {
 	Path string  `json:"path"`
 	Mode *uint32 `json:"mode,omitempty"`
+}
+
+// FileCreateMode sets the permission bits of the files that the call creates from then on, before the umask. Only the bits of 0644, which
+// they have otherwise, may be set. Directories are not affected.
+type FileCreateMode struct {
+	Mode uint32 `json:"mode"`
 }
 
 // FileModeResult contains the permission bits after the operation.

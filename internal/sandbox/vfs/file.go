@@ -102,7 +102,7 @@ func (f *FS) create(p *place, flag sys.Oflag) (sys.File, error) {
 	var osFile *os.File
 	var st beneath.Stat
 	err := p.create(func() (err error) {
-		osFile, st, err = p.dir.Open(p.name, osFlag(flag)|os.O_CREATE|os.O_EXCL, fileMode)
+		osFile, st, err = p.dir.Open(p.name, osFlag(flag)|os.O_CREATE|os.O_EXCL, f.config.FileMode())
 		return err
 	}, func() error {
 		return errors.Join(osFile.Close(), p.dir.Unlink(p.name))

@@ -29,9 +29,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
-// Modes of new files and directories, before the umask. They are fixed, since WASI passes no mode.
+// Modes of new files and directories, before the umask. WASI passes no mode. Config.FileMode can choose one for files.
 const (
-	fileMode = 0o644
+	FileMode = 0o644
 	dirMode  = 0o755
 )
 
@@ -56,6 +56,8 @@ type Config struct {
 	Charge func(entries int)
 	// Context returns the context of the running call; nil means context.Background.
 	Context func() context.Context
+	// FileMode returns the permission bits of a new file, before the umask; nil means the constant FileMode.
+	FileMode func() fs.FileMode
 	// Changing is called before every change; nil means that no call is needed.
 	Changing func()
 	// Errno is called with an errno of WASI that wazero lacks, such as ENOSPC. The operation returns EIO instead. nil means that the module
@@ -97,6 +99,9 @@ func New(c Config) *FS {
 	}
 	if c.Context == nil {
 		c.Context = context.Background
+	}
+	if c.FileMode == nil {
+		c.FileMode = func() fs.FileMode { return FileMode }
 	}
 	if c.Changing == nil {
 		c.Changing = func() {}
