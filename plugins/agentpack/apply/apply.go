@@ -19,10 +19,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-const temporaryPrefix = ".agentpack-tmp-"
+// TemporaryPrefix begins the names of the temporary files of a transaction.
+const TemporaryPrefix = ".agentpack-tmp-"
 
 // IsTemporary reports whether a file with this name belongs to a transaction that is in progress or was interrupted.
-func IsTemporary(name string) bool { return strings.HasPrefix(name, temporaryPrefix) }
+func IsTemporary(name string) bool { return strings.HasPrefix(name, TemporaryPrefix) }
 
 // Applier applies changes to files. It returns file system errors as faults. The caller must hold a lock that excludes
 // every other Applier with the same journal directory.
@@ -30,7 +31,7 @@ type Applier struct{ transaction.Log }
 
 // New returns an Applier that keeps its journal in the directory dir, an absolute path.
 func New(fsys filesystem.FS, dir string) Applier {
-	return Applier{transaction.Log{FS: fsys, Dir: dir, Prefix: temporaryPrefix, OnError: fault.IO}}
+	return Applier{transaction.Log{FS: fsys, Dir: dir, Prefix: TemporaryPrefix, OnError: fault.IO}}
 }
 
 // Apply makes all changes atomically. The error is transaction.ErrChanged if a file does not have the content that its

@@ -51,6 +51,9 @@ func (d Deployer) Applier() apply.Applier {
 // Recover did; the note is "" if no call was interrupted.
 func (d Deployer) Recover() (note string, err error) {
 	report, err := d.Applier().Recover()
+	if err == nil {
+		err = d.sweepCopies()
+	}
 	if err != nil || report.Outcome == transaction.Nothing {
 		return "", err
 	}
@@ -117,19 +120,21 @@ func (d Deployer) Apply(request Request) (id string, err error) {
 	}
 	record.Targets = append(record.Targets, request.State.Targets()...)
 	for _, file := range request.State.Files {
-		b.addCopy(b.layout.State(file.Key), file.Content)
+		b.addCopy(b.layout.State(file.Key), file.Content, "")
 		record.Files = append(record.Files, SnapshotFile{Target: file.Target, Path: file.Path, SHA256: file.SHA256})
 	}
 	if err := b.addRecord(record); err != nil {
 		return "", err
 	}
-	return id, d.Applier().Apply(append(b.changes, request.Extra...))
+	return id, d.apply(b, request.Extra)
 }
 
-// batch collects the changes that a deploy or rollback makes, and the records of these changes for the snapshot.
+// batch collects the changes that a deploy or rollback makes, the copies of files for the snapshot, and the records of
+// these changes.
 type batch struct {
 	env      env.Env
 	layout   Layout
+	copies   []fileCopy
 	changes  []transaction.Change
 	recorded []SnapshotChange
 }
@@ -138,19 +143,21 @@ func newBatch(at env.Env, id string) *batch {
 	return &batch{env: at, layout: Layout{Dir: at.SnapshotDir(), ID: id}, recorded: []SnapshotChange{}}
 }
 
-// addCopy adds a copy of content to the snapshot, in a new file at path.
-func (b *batch) addCopy(path string, content []byte) {
-	b.changes = append(b.changes, transaction.Change{Root: b.env.SnapshotDir(), Path: path, After: content})
+// addCopy adds a copy of content to the snapshot, in a new file at path. Unless like is "", the new file gets the mode of
+// the file at the path like.
+func (b *batch) addCopy(path string, content []byte, like string) {
+	b.copies = append(b.copies, fileCopy{path, content, like})
 }
 
-// addRecord adds the file with the snapshot's record as the last change of the batch.
+// addRecord adds the file with the snapshot's record as the last change of the batch. The record makes the copies a
+// snapshot.
 func (b *batch) addRecord(record Snapshot) error {
 	record.Changes = b.recorded
 	text, err := record.Encode()
 	if err != nil {
 		return err
 	}
-	b.addCopy(b.layout.Record(), text)
+	b.changes = append(b.changes, transaction.Change{Root: b.env.SnapshotDir(), Path: b.layout.Record(), After: text})
 	return nil
 }
 
@@ -161,27 +168,24 @@ func (b *batch) addPlanned(state *output.State, change plan.Change) error {
 		root = owner.Path
 	}
 	var content []byte
+	after := ""
 	if change.Op != plan.Delete {
 		file, ok := state.File(change.Key())
 		if !ok || change.After == nil || file.SHA256 != *change.After {
 			return fmt.Errorf("the plan does not match the desired state at %s: make a new plan", change.Path)
 		}
-		content = file.Content
+		content, after = file.Content, file.SHA256
 	}
 	before := ""
 	if change.Before != nil {
 		before = *change.Before
 	}
-	return b.addWrite(root, change.Key(), Op(change.Op), before, content)
+	return b.addWrite(root, SnapshotChange{Target: change.Target, Op: Op(change.Op), Path: change.Path, Before: before, After: after}, content)
 }
 
-// addWrite adds the write of one file to the batch or, if content is nil, the removal of the file. It also adds a
-// backup of the current content.
-func (b *batch) addWrite(root string, key output.Key, op Op, before string, content []byte) error {
-	recorded := SnapshotChange{Target: key.Target, Op: op, Path: key.Path, Before: before}
-	if op != OpDelete {
-		recorded.After = digest.Hex(content)
-	}
+// addWrite adds the recorded change of one file to the batch. It also adds a backup of the current content.
+func (b *batch) addWrite(root string, recorded SnapshotChange, content []byte) error {
+	key, before := output.Key{Target: recorded.Target, Path: recorded.Path}, recorded.Before
 	if before != "" {
 		current, err := disk.Read(key.Path, maxFile)
 		if filesystem.IsAbsent(err) || err == nil && digest.Hex(current) != before {
@@ -195,10 +199,10 @@ func (b *batch) addWrite(root string, key output.Key, op Op, before string, cont
 		}
 		recorded.BackupPath = b.layout.Backup(key)
 		// The backup gets the mode of the original file, so that no other users can read the backup.
-		b.changes = append(b.changes, transaction.Change{Root: b.env.SnapshotDir(), Path: recorded.BackupPath, After: current, Like: key.Path})
+		b.addCopy(recorded.BackupPath, current, key.Path)
 	}
 	b.recorded = append(b.recorded, recorded)
-	b.changes = append(b.changes, transaction.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == OpDelete})
+	b.changes = append(b.changes, transaction.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: recorded.Op == OpDelete})
 	return nil
 }
 
@@ -230,10 +234,10 @@ func (b *batch) addManifests(request Request) error {
 		if before != "" {
 			op = OpUpdate
 		}
-		if err := b.addWrite(root.Path, key, op, before, text); err != nil {
+		if err := b.addWrite(root.Path, SnapshotChange{Target: key.Target, Op: op, Path: key.Path, Before: before, After: digest.Hex(text)}, text); err != nil {
 			return err
 		}
-		b.addCopy(b.layout.State(key), text)
+		b.addCopy(b.layout.State(key), text, "")
 	}
 	return nil
 }

@@ -2,11 +2,14 @@ package deploy_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
@@ -254,6 +258,81 @@ func TestRecoverAfterKillAtAnyWrite(t *testing.T) {
 				t.Errorf("Recover rolled back %d times and completed %d times, want both at least once", undone, finished)
 			}
 		})
+	}
+}
+
+// TestOperationsPerFile bounds how many operations on files a deploy performs for each file that it creates or updates.
+func TestOperationsPerFile(t *testing.T) {
+	operations := func(files int) (created, updated int) {
+		h := newHome(t, nil)
+		wanted := func(content string) map[string]string {
+			all := map[string]string{}
+			for i := range files {
+				all[fmt.Sprintf("codex:.codex/prompts/%d.md", i)] = content
+			}
+			return all
+		}
+		run := func(content string) int {
+			h.now = h.now.Add(time.Minute)
+			request, d, f := h.plan(wanted(content)), h.deployer(), &faultfs.FS{FS: h.fs, Reads: true}
+			d.FS = f
+			if _, err := d.Apply(request); err != nil {
+				t.Fatal(err)
+			}
+			return f.Count()
+		}
+		return run("first"), run("second")
+	}
+	createdFew, updatedFew := operations(5)
+	createdMany, updatedMany := operations(25)
+	if each := (createdMany - createdFew) / 20; each > 14 {
+		t.Errorf("%d operations for each new file", each)
+	}
+	if each := (updatedMany - updatedFew) / 20; each > 23 {
+		t.Errorf("%d operations for each updated file", each)
+	}
+}
+
+// TestFailedDeployLeavesNoCopies checks that an error at any operation leaves neither copies nor markers, at the latest after
+// Recover, and that Recover leaves the directories of other programs as they are.
+func TestFailedDeployLeavesNoCopies(t *testing.T) {
+	const foreign = ".agentpack/state/snapshots/77/backup/codex/copy" // as the real agentpack leaves it before its record
+	for _, mode := range []faultfs.Mode{faultfs.Fail, faultfs.FailAll, faultfs.Full, faultfs.KillAfter} {
+		failed := 0
+		faultfs.Each(filesystem.OS{}, mode, func(f *faultfs.FS) {
+			h := newHome(t, map[string]string{foreign: "kept"})
+			d := h.deployer()
+			d.FS = f
+			if _, err := d.Apply(h.plan(map[string]string{"codex:.codex/prompts/a.md": "a"})); err != nil {
+				failed++
+			}
+			if _, err := h.deployer().Recover(); err != nil {
+				t.Fatal(err)
+			}
+			all, err := deploy.ListSnapshots(d.Env.SnapshotDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"77"}
+			for _, s := range all {
+				want = append(want, s.ID, s.ID+".json")
+			}
+			entries, err := os.ReadDir(d.Env.SnapshotDir())
+			var got []string
+			for _, entry := range entries {
+				got = append(got, entry.Name())
+			}
+			slices.Sort(want)
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%s at operation %d: %v %s", mode, f.At, err, diff)
+			}
+			if content, err := os.ReadFile(h.at(foreign)); string(content) != "kept" {
+				t.Errorf("%s at operation %d: %v", mode, f.At, err)
+			}
+		})
+		if failed < 20 {
+			t.Errorf("%s: %d deploys failed", mode, failed)
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func (d Deployer) Rollback(to string) (event string, warnings []string, err erro
 	}); err != nil {
 		return "", nil, err
 	}
-	return event, append(r.kept, r.unremoved()...), r.applier.Apply(r.changes)
+	return event, append(r.kept, r.unremoved()...), d.apply(r.batch, nil)
 }
 
 // rollback collects the changes that a call of Rollback makes.
@@ -261,7 +261,7 @@ func (r *rollback) keep(key output.Key, before, after string) error {
 		return fmt.Errorf("%s %w", key.Path, transaction.ErrChanged)
 	}
 	copied := r.layout.Backup(key)
-	r.changes = append(r.changes, transaction.Change{Root: r.env.SnapshotDir(), Path: copied, After: content, Like: key.Path})
+	r.addCopy(copied, content, key.Path)
 	r.kept = append(r.kept, fmt.Sprintf("%s was edited since the deploy: its content is kept in %s", key.Path, copied))
 	return nil
 }

@@ -58,12 +58,18 @@ func lock() error {
 }
 
 func (c *call) deployer() deploy.Deployer {
-	return deploy.Deployer{Env: c.services.Env, FS: privateFS{filesystem.OS{Modes: copyMode}}}
+	return deploy.Deployer{Env: c.services.Env, FS: privateFS{filesystem.OS{Modes: copyMode}, c.createsPrivate}}
 }
+
+// privateMode is the mode of new files.
+const privateMode = 0o600
 
 // privateFS is a file system that creates files which only their owner can read, as the real agentpack does. When a new
 // file replaces an existing file, package transaction then gives the new file the mode of the existing file.
-type privateFS struct{ filesystem.OS }
+type privateFS struct {
+	filesystem.OS
+	byHost bool // the host creates files with privateMode
+}
 
 // Create implements filesystem.FS.
 func (f privateFS) Create(path string, mode fs.FileMode) (filesystem.File, error) {
@@ -71,20 +77,37 @@ func (f privateFS) Create(path string, mode fs.FileMode) (filesystem.File, error
 	if err != nil {
 		return nil, err
 	}
+	if f.byHost {
+		return file, nil
+	}
 	if err := makePrivate(path); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
 }
 
-// copyMode gives the file at "to" the mode of the file at "from". It uses host operations, because WASI has no file modes.
-func copyMode(from, to string) error {
-	if _, err := os.Stat(from); err != nil {
-		return err // this error matches fs.ErrNotExist, which an error of the host operation would not match
+// createPrivate makes the host create files with privateMode. A host without that operation leaves it to privateFS.
+func (c *call) createPrivate() error {
+	err := sdk.HostCall(abi.OpFSCreateMode, abi.FileCreateMode{Mode: privateMode}, nil)
+	c.createsPrivate = err == nil
+	if refused := (*sdk.HostError)(nil); errors.As(err, &refused) && refused.Code == abi.HostUnavailable {
+		return nil
 	}
+	return err
+}
+
+// copyMode gives the file at "to", which privateFS has created, the mode of the file at "from". It uses host operations,
+// because WASI has no file modes.
+func copyMode(from, to string) error {
 	var mode abi.FileModeResult
 	if err := sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: from}, &mode); err != nil {
+		if _, err := os.Stat(from); err != nil {
+			return err // this error matches fs.ErrNotExist, which an error of the host operation does not match
+		}
 		return err
+	}
+	if mode.Mode == privateMode {
+		return nil
 	}
 	return sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: to, Mode: &mode.Mode}, nil)
 }
@@ -93,6 +116,9 @@ func copyMode(from, to string) error {
 // consistent state.
 func (c *call) recover() error {
 	if err := lock(); err != nil {
+		return err
+	}
+	if err := c.createPrivate(); err != nil {
 		return err
 	}
 	c.services.Env.Now = c.now() // a token can have expired while the call waited for the lock
@@ -131,7 +157,7 @@ func tokenStore() (token.Store, error) {
 
 // makePrivate makes the file at path readable only by its owner.
 func makePrivate(path string) error {
-	mode := uint32(0o600)
+	mode := uint32(privateMode)
 	return sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: path, Mode: &mode}, nil)
 }
 

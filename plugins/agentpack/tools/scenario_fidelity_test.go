@@ -2,6 +2,7 @@ package tools_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -56,6 +57,32 @@ func TestNewFilesArePrivate(t *testing.T) {
 	w.OK("evolve_restore", `{"yes":true}`, nil)
 	if info, err := os.Stat(w.path(instructionsOut)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the restored file has the mode %v, %v", info.Mode(), err)
+	}
+}
+
+// TestDeployAsksOnceForPrivateFiles checks that the number of host operations of a deploy does not grow with the number of
+// new files, if the host creates private files.
+func TestDeployAsksOnceForPrivateFiles(t *testing.T) {
+	operations := func(count int) (asked int) {
+		t.Run(fmt.Sprint(count, " files"), func(t *testing.T) {
+			w := newWorld(t, manyModules(count))
+			w.Host.Handle(abi.OpFSCreateMode, func(raw json.RawMessage) (any, error) {
+				if string(raw) != `{"mode":384}` {
+					t.Errorf("fs/create_mode gets %s", raw)
+				}
+				asked++
+				return nil, nil
+			})
+			w.Host.Handle(abi.OpFSMode, func(json.RawMessage) (any, error) {
+				asked++
+				return abi.FileModeResult{Mode: 0o600}, nil
+			})
+			w.Deploy(``)
+		})
+		return asked
+	}
+	if few, many := operations(5), operations(20); few != many {
+		t.Errorf("%d operations on modes for 5 files, %d for 20", few, many)
 	}
 }
 

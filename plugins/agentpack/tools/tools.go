@@ -43,6 +43,8 @@ type call struct {
 	warnings  []string
 	notes     []string // warnings about changed files, which are returned even if the call fails
 	recovered bool     // set after the method recover has succeeded
+	// createsPrivate is set if the host creates the files of this call with privateMode.
+	createsPrivate bool
 }
 
 var common = []string{"repo", "profile", "target", "machine"}
