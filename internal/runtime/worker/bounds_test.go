@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -16,6 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
 
@@ -223,6 +227,135 @@ func TestLinesOfWorkerAreLogged(t *testing.T) {
 	if log.count("\u202e")+log.count("\x1b")+log.count("lonely") > 0 {
 		t.Errorf("the log has characters that mislead its reader: %q", log.text.String())
 	}
+}
+
+func TestMalformedFramesOfCallAreViolations(t *testing.T) {
+	for name, frame := range map[string]wire.Frame{
+		"an operation": {Type: wire.TypeOperation}, "a result": {Type: wire.TypeResult, Payload: []byte{0}}, "a record": {Type: wire.TypeRecord, Payload: []byte{1}},
+		"a line of the log": {Type: wire.TypeLog, Payload: []byte{1}}, "a return of credit": {Type: wire.TypeReturn, Payload: []byte{1}},
+		"a loaded module": {Type: wire.TypeLoaded}, "a call": {Type: wire.TypeCall},
+	} {
+		c := discarded(wire.Limits{Operations: 3})
+		frame.Call = flight(t, c).number
+		if err := c.take(frame); !errors.Is(err, wire.ErrProtocol) {
+			t.Errorf("%s: got %v, want a protocol violation", name, err)
+		}
+	}
+}
+
+// A call that may have had an effect must not be retried, whatever it does afterwards.
+func TestOperationWithEffectIsRemembered(t *testing.T) {
+	c := discarded(wire.Limits{Operations: 3})
+	p := flight(t, c)
+	for _, o := range []struct {
+		op    string
+		wrote bool
+	}{{"git/user", false}, {"op", true}, {"git/user", true}} {
+		if err := c.take(wire.Frame{Type: wire.TypeOperation, Call: p.number, Payload: append([]byte{byte(len(o.op))}, o.op...)}); err != nil {
+			t.Fatal(err)
+		}
+		if p.inFlight.Wait(); p.wrote != o.wrote {
+			t.Errorf("after %s the call has written: %t, want %t", o.op, p.wrote, o.wrote)
+		}
+	}
+}
+
+// A call whose worker can get no more memory continues without it. It does not have to end, as where others use the memory.
+func TestRequestForCreditBeyondTheLimitIsRefused(t *testing.T) {
+	reply, err := discarded(wire.Limits{}).grow(t.Context(), budget.Call{}, []byte("1"))
+	if !errors.Is(err, budget.ErrLimit) || reply.Error == nil || reply.Error.Code != "refused" {
+		t.Errorf("got %+v, %v", reply, err)
+	}
+	for _, params := range []string{"", "x", "0", "-1", "1.5", "9223372036854775808"} {
+		if _, err := discarded(wire.Limits{}).grow(t.Context(), budget.Call{}, []byte(params)); !errors.Is(err, wire.ErrProtocol) {
+			t.Errorf("a request for %q bytes: got %v, want a protocol violation", params, err)
+		}
+	}
+}
+
+func TestLackOfMemoryIsRecognized(t *testing.T) {
+	for line, want := range map[string]bool{
+		"fatal error: runtime: out of memory\n": true, "runtime: cannot allocate memory\n": true, "fatal error: all goroutines are asleep\n": false, "": false, "x\nout of memory": false,
+	} {
+		p := &process{stderr: &firstBytes{limit: 100}}
+		if _, err := p.stderr.Write([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.outOfMemory(); got != want {
+			t.Errorf("%q: got %t", line, got)
+		}
+		reason := "killed"
+		if p.killed.Store(&reason); p.outOfMemory() {
+			t.Errorf("%q: a worker that the host killed had no memory", line)
+		}
+	}
+}
+
+func TestInputAtItsLimitIsSent(t *testing.T) {
+	s := newSupervisor(t, func(c *Config) { c.Limits.Input = 100 })
+	for size, want := range map[int]engine.Code{100: "", 101: engine.CodeInputSize} {
+		if _, err := s.Call(t.Context(), withParams("echo", `{"a":"`+strings.Repeat("x", size-8)+`"}`)); codeOf(t, err) != want {
+			t.Errorf("%d bytes: got %v, want the code %q", size, err, want)
+		}
+	}
+}
+
+func TestInheritedFilesAreNumbered(t *testing.T) {
+	l := &Launch{}
+	if got := l.Inherit(nil); got != 0 || len(l.Files) > 0 {
+		t.Errorf("no file has the descriptor %d, and %d files are inherited", got, len(l.Files))
+	}
+	for want := 4; want < 6; want++ {
+		if got := l.Inherit(os.Stdin); got != want || len(l.Files) != want-3 {
+			t.Errorf("the file has the descriptor %d, want %d", got, want)
+		}
+	}
+}
+
+func TestClosedSupervisorStartsNoWorker(t *testing.T) {
+	var launches atomic.Int32
+	s := newSupervisor(t, counting(&launches, func(int32, *Launch) {}))
+	s.Close()
+	if _, err := s.Call(t.Context(), method("echo")); codeOf(t, err) != engine.CodeInternal || !errors.Is(err, errClosed) || launches.Load() != 0 {
+		t.Errorf("got %v after %d starts", err, launches.Load())
+	}
+}
+
+// A start that no call waits for any more is ended: compiling a module takes long.
+func TestStartEndsWithTheLastCallThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended error
+		s := newSupervisor(t, func(c *Config) {
+			c.Prepare = func(ctx context.Context) (*Launch, error) {
+				<-ctx.Done()
+				ended = ctx.Err()
+				return nil, ended
+			}
+		})
+		first, cancelFirst := context.WithCancel(t.Context())
+		second, cancelSecond := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		for _, ctx := range []context.Context{first, second} {
+			calls.Go(func() {
+				if _, err := s.Call(ctx, method("echo")); codeOf(t, err) != engine.CodeCanceled {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		if cancelFirst(); ended != nil {
+			t.Error("the start has ended, although a call waits for it")
+		}
+		synctest.Wait()
+		if ended != nil {
+			t.Error("the start has ended, although a call waits for it")
+		}
+		cancelSecond()
+		calls.Wait()
+		if synctest.Wait(); ended == nil {
+			t.Error("the start goes on, although no call waits for it")
+		}
+	})
 }
 
 func TestDefaultIdleTime(t *testing.T) {

@@ -44,7 +44,7 @@ func (p *Pool) demoteCrowding(calls map[*Supervisor]int64) {
 		}
 	}
 	for worker, s := range p.workers {
-		now, err := worker.processorTime()
+		now, err := p.processorTime(worker)
 		used := now - worker.computed
 		if err != nil || worker.computed == 0 {
 			used = 0

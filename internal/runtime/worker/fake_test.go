@@ -66,6 +66,14 @@ func fakeWorker() int {
 		text, _ := json.Marshal(wire.Failure{Code: "invalid_module", Message: "cannot run: it is no module"})
 		_ = f.out.Write(wire.TypeFailed, 0, text)
 		return 1
+	case "broken and hanging":
+		text, _ := json.Marshal(wire.Failure{Code: "invalid_module", Message: "cannot run: it is no module"})
+		_ = f.out.Write(wire.TypeFailed, 0, text)
+		select {}
+	case "operating while loading":
+		_ = f.out.Write(wire.TypeReady, 0, []byte("[]"))
+		_ = f.out.Write(wire.TypeOperation, 0, wire.Operation{Op: abi.OpClaims, Params: []byte("1")}.Encode()...)
+		_, _ = f.in.Next()
 	case "stale":
 		text, _ := json.Marshal(wire.Failure{Code: "code_stale", Message: "cannot run: its code is of another machine"})
 		_ = f.out.Write(wire.TypeFailed, 0, text)

@@ -236,7 +236,7 @@ func (s *Supervisor) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.current
-	if p == nil || s.closed {
+	if p == nil {
 		return
 	}
 	left := s.config.Idle

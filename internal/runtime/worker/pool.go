@@ -2,6 +2,7 @@ package worker
 
 import (
 	"sync"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 )
@@ -9,7 +10,8 @@ import (
 // Pool bounds the memory of the workers of all plugins by one budget. It demotes workers that use much processor time while other
 // plugins have calls. It is safe for concurrent use.
 type Pool struct {
-	memory *budget.Budget
+	memory        *budget.Budget
+	processorTime func(*process) (time.Duration, error) // tests replace it
 
 	mu       sync.Mutex
 	workers  map[*process]*Supervisor
@@ -19,7 +21,7 @@ type Pool struct {
 
 // NewPool returns an empty pool. bytes is the size of the memory budget.
 func NewPool(bytes int64) *Pool {
-	return &Pool{memory: budget.New(bytes), workers: map[*process]*Supervisor{}}
+	return &Pool{memory: budget.New(bytes), processorTime: (*process).processorTime, workers: map[*process]*Supervisor{}}
 }
 
 // Budget returns the memory budget of all workers, in bytes.

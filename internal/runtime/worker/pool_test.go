@@ -2,11 +2,15 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -271,6 +275,65 @@ func TestCrowdingWorkerIsDemoted(t *testing.T) {
 	wantEcho(t, spinning) // runs in the demoted process, which then ends
 	<-p.gone
 	wantEcho(t, spinning)
+}
+
+// Only processor time that a worker uses while another plugin has calls counts, and sampling ends with the last call.
+func TestProcessorTimeCountsWhileOthersHaveCalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		spinningCalls, otherCalls bool
+		failing                   bool // whether processor times cannot be read
+		want                      bool
+	}{
+		"both have calls":               {true, true, false, true},
+		"no other plugin has calls":     {true, false, false, false},
+		"the plugin itself has no call": {false, true, false, true},
+		"times that cannot be read":     {true, true, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pool := NewPool(1)
+				add := func(active bool) *process {
+					p := &process{command: &exec.Cmd{Process: &os.Process{Pid: -1}}, gone: make(chan struct{})}
+					s := &Supervisor{config: Config{Log: hclog.NewNullLogger()}}
+					if active {
+						p.active.Add(1)
+					}
+					pool.add(s, p)
+					t.Cleanup(func() { close(p.gone) })
+					return p
+				}
+				samples := 0
+				spinning, other := add(c.spinningCalls), add(c.otherCalls)
+				began := time.Now()
+				pool.processorTime = func(p *process) (time.Duration, error) {
+					if c.failing {
+						return time.Hour, errors.New("no time")
+					}
+					if p == spinning {
+						samples++
+						return time.Since(began), nil
+					}
+					return 0, nil
+				}
+				caller := &Supervisor{} // of a third plugin, so that calls run
+				pool.begin(caller)
+				time.Sleep(2 * time.Second) // no time counts at the first sample
+				if spinning.demoted.Load() {
+					t.Error("the worker was demoted before it had used two seconds")
+				}
+				time.Sleep(time.Second)
+				if spinning.demoted.Load() != c.want || other.demoted.Load() {
+					t.Errorf("the worker was demoted: %t, want %t; the other one: %t", spinning.demoted.Load(), c.want, other.demoted.Load())
+				}
+				pool.end()
+				time.Sleep(time.Second)
+				last := samples
+				if time.Sleep(time.Minute); samples != last {
+					t.Errorf("%d samples were taken without a call", samples-last)
+				}
+			})
+		})
+	}
 }
 
 // running returns the number of worker processes.

@@ -226,12 +226,26 @@ func TestCancelledCallKeepsItsWorker(t *testing.T) {
 }
 
 func TestWorkerThatCannotStart(t *testing.T) {
-	for plugin, want := range map[string]engine.Code{"broken": "invalid_module", "crashing": engine.CodeInternal, "early": engine.CodeInternal} {
+	for plugin, want := range map[string]struct {
+		code    engine.Code
+		message string
+	}{
+		"broken":                  {"invalid_module", "it is no module"},
+		"broken and hanging":      {"invalid_module", "it is no module"},
+		"crashing":                {engine.CodeInternal, "exit status 2: fatal error: no luck"},
+		"early":                   {engine.CodeInternal, "protocol violation"},
+		"operating while loading": {engine.CodeInternal, "protocol violation: an operation before the module was loaded"},
+	} {
 		t.Run(plugin, func(t *testing.T) {
-			s := newSupervisor(t, func(c *Config) { c.Plugin = plugin })
-			for range 2 {
-				if _, err := s.Call(t.Context(), method("echo")); codeOf(t, err) != want {
-					t.Errorf("got %v", err)
+			t.Parallel()
+			var launches atomic.Int32
+			s := newSupervisor(t, counting(&launches, func(_ int32, l *Launch) { l.Setup.Plugin = plugin }))
+			for n := range int32(2) {
+				if _, err := s.Call(t.Context(), method("echo")); codeOf(t, err) != want.code || !strings.Contains(err.Error(), want.message) {
+					t.Errorf("got %v, want the code %s and %q", err, want.code, want.message)
+				}
+				if got := launches.Load(); got != n+1 {
+					t.Errorf("%d workers were started for %d calls", got, n+1)
 				}
 			}
 			if n := s.running(); n != 0 {
