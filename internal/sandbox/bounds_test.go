@@ -16,6 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -194,5 +195,96 @@ func TestExplainDecidesOnUnreadableDirectory(t *testing.T) {
 	t.Cleanup(func() { os.Chmod(w.path("$W/work"), 0o755) })
 	if v, err := Explain(w.grant("rw $W/work"), nil, w.path("$W/work/a")); err != nil || v.Rule != RuleGranted || v.Mount.Access != manifest.ReadWrite {
 		t.Errorf("a directory that cannot be read: got %+v, %v", v, err)
+	}
+}
+
+func TestRefusalSaysWhichSideHasToChange(t *testing.T) {
+	fetch := func(context.Context, abi.HTTPRequest) (abi.HTTPResponse, error) { return abi.HTTPResponse{}, nil }
+	const manifest, config = "its manifest must ask", "although its manifest asks for one: the config must grant"
+	for name, c := range map[string]struct {
+		config   Config
+		op, want string
+	}{
+		"a repository":               {Config{}, abi.OpGitStatus, manifest},
+		"a requested repository":     {Config{Asks: Asks{Git: true}}, abi.OpGitStatus, config},
+		"a granted repository":       {Config{Asks: Asks{Git: true}, Repos: []git.Grant{{Repo: "/r"}}}, abi.OpGitStatus, ""},
+		"a remote":                   {Config{Asks: Asks{Git: true, HTTP: true}}, abi.OpGitFetch, manifest},
+		"a requested remote":         {Config{Asks: Asks{Remotes: true}}, abi.OpGitFetch, config},
+		"a granted remote":           {Config{Asks: Asks{Remotes: true}, Remotes: []string{"*"}}, abi.OpGitListRemote, ""},
+		"a web server":               {Config{Asks: Asks{Git: true, Remotes: true}}, abi.OpHTTPFetch, manifest},
+		"a requested web server":     {Config{Asks: Asks{HTTP: true}}, abi.OpHTTPFetch, config},
+		"a granted web server":       {Config{Asks: Asks{HTTP: true}, Fetch: fetch}, abi.OpHTTPFetch, ""},
+		"an operation without grant": {Config{}, abi.OpClaims, ""},
+	} {
+		got := (&Box{config: c.config}).ungranted(c.op)
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// A pattern hides the entries of a directory that is renamed if it can match below the new path.
+func TestPatternsMatchBelow(t *testing.T) {
+	for pattern, want := range map[string]map[string]bool{
+		"a/b":     {"a": true, "a/b": false, "b": false, "a/b/c": false},
+		"a/*/c":   {"a/x": true, "a/x/c": false},
+		"a/**":    {"a": true, "a/b": true, "a/b/c": true, "b": false},
+		"**/.env": {"a": false}, // matches at the old path, too
+		"**/a/b":  {"x": true},
+		"{a,b}/c": {"a": true, "b": true, "x": false},
+		"{a/b,c}": {"x": true},
+	} {
+		for name, want := range want {
+			if got := matchesBelow(pattern, name); got != want {
+				t.Errorf("%s below %s: got %t", pattern, name, got)
+			}
+		}
+	}
+}
+
+func TestOriginsOfInvalidURLsAreNotRecorded(t *testing.T) {
+	for text, want := range map[string]string{"https://user:secret@h:1/secret?secret#secret": "https://h:1", "http://[secret": "", "https://h/%zz?secret": "", "\x00secret": ""} {
+		if got := originOf(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestBoxCallsItsHost(t *testing.T) {
+	asked, changes := 0, 0
+	box, err := New(Config{
+		Fetch: func(context.Context, abi.HTTPRequest) (abi.HTTPResponse, error) {
+			asked++
+			return abi.HTTPResponse{Status: 204}, nil
+		},
+		Changing: func(context.Context) { changes++ },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := box.fetch(t.Context(), abi.HTTPRequest{}); err != nil || answer.Status != 204 || asked != 1 {
+		t.Errorf("got %+v, %v after %d requests", answer, err, asked)
+	}
+	if _, err := box.commitBranch(t.Context(), abi.GitNewCommit{}); err == nil || changes != 1 {
+		t.Errorf("got %v; %d changes were announced, want one", err, changes)
+	}
+	if _, err := new(Box).fetch(t.Context(), abi.HTTPRequest{}); err == nil {
+		t.Error("a box without a network has an answer")
+	}
+}
+
+func TestDerivedDataHaveOneMiB(t *testing.T) {
+	for size, want := range map[int]string{1 << 20: "state 0", 1<<20 + 1: "state 3"} {
+		w, box := scanBox(t, func(c *Config) {
+			c.Derive = func(context.Context, Derivation, DerivedFile) ([]byte, error) { return make([]byte, size), nil }
+		})
+		answer, err := box.scan(t.Context(), abi.Scan{Path: w.path("$W/scan"), Match: []string{"a.md"}, Data: abi.ScanDataDerived, MaxFile: 100, Max: 8 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, _ := decodeScan(t, answer.(binaryAnswer))
+		if got := texts(entries); !strings.Contains(got, "a.md 0x4 "+want) {
+			t.Errorf("%d bytes: got %.200s, want %s", size, got, want)
+		}
 	}
 }
