@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -91,6 +92,32 @@ func TestCreateDirIsAtomic(t *testing.T) {
 	if made < 20 {
 		t.Errorf("%d directories were made", made)
 	}
+}
+
+// raced is a file system on which another program creates directories after Stat.
+type raced struct{ filesystem.OS }
+
+func (raced) Stat(path string) (fs.FileInfo, error) {
+	if filepath.Base(path) == "made" {
+		return nil, fs.ErrNotExist
+	}
+	return os.Stat(path)
+}
+
+func TestMkdirAllAcceptsDirectoryOfAnotherProgram(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made")
+	must(t, os.Mkdir(path, 0o755))
+	must(t, atomicfile.MkdirAll(path, atomicfile.Options{FS: raced{}}))
+}
+
+func TestSweepIgnoresWhatAnotherProgramRemoved(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, ".atomicfile-1.tmp")
+	must(t, os.WriteFile(path, nil, 0o644))
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	must(t, os.Remove(path))
+	must(t, atomicfile.SweepEntries(dir, entries, time.Hour, atomicfile.Options{}))
 }
 
 func TestMkdirAllRefusesFile(t *testing.T) {

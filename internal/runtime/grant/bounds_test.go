@@ -143,7 +143,7 @@ func TestCreateMovesNoOtherDirectory(t *testing.T) {
 
 func TestCreateLeavesOtherMountsAbsent(t *testing.T) {
 	w := newWorld(t)
-	w.grant(manifest.ReadWrite, "a", "b", "ab")
+	w.grant(manifest.ReadWrite, "a", "b", "ab", "project")
 	s := w.resolve()
 	w.must(s.Create(0))
 	for _, name := range []string{"b", "ab"} {
@@ -152,8 +152,10 @@ func TestCreateLeavesOtherMountsAbsent(t *testing.T) {
 		}
 	}
 	w.must(s.Close())
-	if err := s.Create(1); err == nil {
-		t.Error("a closed set created a directory")
+	for i := range s.Mounts {
+		if err := s.Create(i); err == nil {
+			t.Errorf("a closed set created the directory %d", i)
+		}
 	}
 }
 
@@ -222,6 +224,8 @@ func TestErrorsOfHandlesAreReturned(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"makeDirs":      func() error { _, _, err := makeDirs(closed, nil, 0o700); return err },
 		"makeDirs of a": func() error { _, _, err := makeDirs(closed, []string{"a"}, 0o700); return err },
+		"empty":         func() error { return (&cleaner{left: 1}).empty(closed) },
+		"closeFile":     func() error { return closeFile(closed) },
 		"list":          func() error { _, err := list(closed, 1); return err },
 		"hold":          func() error { _, _, err := hold(closed, ""); return err },
 		"lockHolder":    func() error { _, err := lockHolder(closed, "a", true); return err },
@@ -236,6 +240,30 @@ func TestErrorsOfHandlesAreReturned(t *testing.T) {
 		if err := call(); err == nil || errors.Is(err, ErrMoved) {
 			t.Errorf("%s of a closed directory: got %v", name, err)
 		}
+	}
+}
+
+func TestHolderOfLivingProcessIsNotTaken(t *testing.T) {
+	parent, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer parent.Close()
+	held, name, err := hold(parent, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if f, err := lockHolder(parent, name, false); err == nil {
+		f.Close()
+		t.Error("a locked holder was locked again")
+	}
+	c := cleaner{left: 10}
+	if c.removeHolder(parent, name, name) || c.kept != 0 {
+		t.Error("a locked holder was removed, or counts as abandoned")
+	}
+	if !c.removeHolder(parent, "absent", "absent") {
+		t.Error("an absent holder exists")
 	}
 }
 

@@ -134,6 +134,11 @@ func TestUnusedCreditIsReturnedWhileMemoryIsShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("for another question without calls")
+	c.granted++
+	if err := c.setShort([]byte{1}, 0); err != nil {
+		t.Fatal(err)
+	}
+	want("for another question without calls, with unused credit", 1)
 	if err := c.setShort([]byte{0}, 1); err != nil || c.isShort() {
 		t.Fatal(err)
 	}

@@ -2,8 +2,10 @@ package child
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
@@ -65,6 +68,28 @@ func TestDerive(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Computing derived data takes long, so other calls are read meanwhile.
+func TestDerivationDoesNotDelayOtherCalls(t *testing.T) {
+	module, read := loaded(t, engine.ABI1, wasmtest.Plugin(nil, "").Bytes()), make(chan struct{})
+	h := served(t, func(ctx context.Context, r engine.Prepared) (engine.Held, error) {
+		if r.Method == "short" {
+			return answer(r.Method)
+		}
+		s := runningOf(ctx).server
+		s.module = module
+		data, err := s.derive(ctx, sandbox.Derivation{SHA256: true}, sandbox.DerivedFile{Read: func() ([]byte, error) {
+			<-read
+			return nil, nil
+		}})
+		return answer(fmt.Sprint(len(data), err))
+	})
+	h.call(1, "derive")
+	h.call(2, "short")
+	h.wantResult(2, call.OK, "short")
+	close(read)
+	h.wantResult(1, call.OK, "32 <nil>")
 }
 
 func TestDeriveWithoutMemoryEndsCall(t *testing.T) {

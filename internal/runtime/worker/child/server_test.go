@@ -150,6 +150,34 @@ func TestResultsOfPipelinedCallsAreSent(t *testing.T) {
 	}
 }
 
+// A host that writes calls and does not read yet must not wait for a worker that writes a large result.
+func TestLargeResultDoesNotDelayReading(t *testing.T) {
+	ours, theirs := net.Pipe()
+	out := wire.NewWriter(theirs)
+	s := &server{in: wire.NewReader(theirs, limit), out: out, log: hclog.NewNullLogger(), cache: newCache(wire.Derived{}), credit: &credit{out: out, granted: 1 << 40},
+		request: func(context.Context, engine.Prepared) (engine.Held, error) {
+			return engine.Held{}, &engine.Error{Code: engine.CodeTrap, Message: strings.Repeat("x", 64<<10)}
+		}}
+	ended := make(chan error, 1)
+	go func() { ended <- s.serve() }()
+	host := wire.NewWriter(ours)
+	for n := range uint32(2) {
+		if err := host.Write(wire.TypeCall, n, wire.EncodeRequest(&call.Request{Method: "m"})...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := wire.NewReader(ours, func(wire.Type) int { return 1 << 20 })
+	for range 2 {
+		if f, err := in.Next(); err != nil || f.Type != wire.TypeResult || len(f.Payload) <= 64<<10 {
+			t.Errorf("got a frame of type %d with %d bytes, %v", f.Type, len(f.Payload), err)
+		}
+	}
+	if err := ours.Close(); err != nil {
+		t.Error(err)
+	}
+	<-ended
+}
+
 func TestDelayedResultsAreBounded(t *testing.T) {
 	var in, out bytes.Buffer
 	w := wire.NewWriter(&in)

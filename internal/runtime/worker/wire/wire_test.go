@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"slices"
@@ -387,6 +388,22 @@ func TestOutcomeOfRecordIsKept(t *testing.T) {
 	for sent, want := range map[audit.Outcome]audit.Outcome{audit.OK: audit.OK, audit.Denied: audit.Denied, audit.Failed: audit.Failed, "": audit.Failed, "other": audit.Failed} {
 		if got, err := DecodeRecord(EncodeRecord(audit.Operation{Op: "o", Outcome: sent, Count: 2})); err != nil || got.Outcome != want || got.Op != "o" || got.Count != 2 {
 			t.Errorf("the outcome %q: got %+v, %v; want %q", sent, got, err, want)
+		}
+	}
+}
+
+func TestReplyHasResultOrError(t *testing.T) {
+	denied := &abi.HostError{Code: abi.HostDenied, Message: "no"}
+	for name, c := range map[string]struct {
+		err  error
+		want Reply
+	}{
+		"a result":             {nil, Reply{Result: []byte("r")}},
+		"an error of the host": {fmt.Errorf("wrapped: %w", denied), Reply{Error: denied}},
+		"another error":        {errors.New("broken"), Reply{Error: &abi.HostError{Code: abi.HostFailed, Message: "broken"}}},
+	} {
+		if diff := cmp.Diff(c.want, ReplyOf([]byte("r"), c.err)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }
