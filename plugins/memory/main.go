@@ -1,0 +1,16 @@
+// Command memory is the WebAssembly module of the plugin memory. The command only registers the handlers of package
+// tools.
+package main
+
+import (
+	"github.com/bulkhead-mcp/bulkhead/plugins/memory/tools"
+	"github.com/bulkhead-mcp/bulkhead/sdk"
+)
+
+func init() {
+	plugin := sdk.New()
+	tools.Register(plugin)
+	sdk.Serve(plugin)
+}
+
+func main() {}
