@@ -16,8 +16,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// workflowPlugins has the names of the plugins for workflows of projects, which the demo shows.
+var workflowPlugins = []string{"chant", "openspec", "mcpkg", "agentpack", "aam"}
+
 // allPlugins has the names of all plugins, in the order of the config in testdata/all-plugins.
-var allPlugins = []string{"chant", "openspec", "mcpkg", "agentpack", "aam"}
+var allPlugins = append(slices.Clone(workflowPlugins),
+	"memory",
+	"time",
+)
 
 // orchard returns files for newTestUser: those of a user who works with all plugins.
 func orchard() map[string]string {

@@ -40,7 +40,7 @@ func expectedRow(t *testing.T, plugin string) pluginRow {
 		p.offers = append(p.offers, "resources")
 	}
 	for _, dir := range manifest.Capabilities.FS {
-		p.grants = append(p.grants, strings.NewReplacer("${project}", "the project", "${home}", "~").Replace(dir.Path))
+		p.grants = append(p.grants, strings.NewReplacer("${project}", "the project", "${home}", "~", "${state}", "its own state directory").Replace(dir.Path))
 	}
 	if len(manifest.Capabilities.Env) > 0 { // the first variable is required
 		p.grants = append(p.grants, "the variable `"+manifest.Capabilities.Env[0]+"`")
