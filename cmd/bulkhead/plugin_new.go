@@ -27,6 +27,9 @@ and tools that use http and git.
 The sources of the SDK are written to it, so that the plugin needs no published SDK.
 With --sdk published it refers to the published one; the header of C is always copied.
 
+With --lang go-command, it is a program without an SDK, built with GOOS=wasip1, that runs
+once for each call.
+
 An existing directory is not changed.`,
 		Example: `  bulkhead plugin new notes
   bulkhead plugin new notes --with prompts,resources,http,git

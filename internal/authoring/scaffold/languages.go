@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead"
 )
 
-// language is a language with an SDK. NAME in its texts stands for the name of the plugin. The templates of its files are in the
+// language is a language with an SDK, or one whose programs for WASI are wrapped. NAME in its texts stands for the name of the plugin. The templates of its files are in the
 // directory templates/id.
 type language struct {
 	id, title string
@@ -20,7 +20,7 @@ type language struct {
 	module    string   // path of the module
 	build     string   // the key of [build]
 	steps     []string // commands before the build
-	sdk       string   // path of the SDK in the plugin's directory
+	sdk       string   // path of the SDK in the plugin's directory; empty: the plugin is a program that needs none
 	copied    bool     // the SDK is always copied, because no registry publishes it
 	prepare   func(Options, *data) error
 	addSDK    func(files map[string][]byte) error
@@ -34,6 +34,11 @@ var languages = []language{
 		sdk: sdkDir, prepare: prepareGo, addSDK: addGoSDK,
 	},
 	{
+		id: "go-command", title: "Go without an SDK, as a program for WASI", needs: "Go 1.24 or newer",
+		files:  "| `main.go` | the program, which is built with `GOOS=wasip1`, and runs once for each call |\n",
+		module: "NAME.wasm", build: `go = "."`, prepare: prepareNothing,
+	},
+	{
 		id: "rust", title: "Rust", needs: "Rust 1.82 or newer with the target `wasm32-wasip1` (`rustup target add wasm32-wasip1`)",
 		files:  "| `src/lib.rs` | the handlers, their registration, and a test, which runs natively |\n| `Cargo.toml` | the dependencies |\n",
 		module: "target/wasm32-wasip1/release/plugin.wasm", build: `command = ["cargo", "build", "--release", "--target", "wasm32-wasip1"]`,
@@ -45,7 +50,7 @@ var languages = []language{
 		files:  "| `plugin.c` | the handlers, and their registration |\n",
 		module: "NAME.wasm",
 		build:  `command = ["clang", "--target=wasm32-wasi", "-mexec-model=reactor", "-Oz", "-Wl,--strip-all", "plugin.c", "-o", "NAME.wasm"]`,
-		sdk:    "bulkhead.h", copied: true, prepare: prepareC, addSDK: addCHeader,
+		sdk:    "bulkhead.h", copied: true, prepare: prepareNothing, addSDK: addCHeader,
 	},
 	{
 		id: "assemblyscript", title: "AssemblyScript", needs: "Node.js 20 or newer with npm",
@@ -104,7 +109,7 @@ func addRustSDK(files map[string][]byte) error {
 	return addLicense(files)
 }
 
-func prepareC(Options, *data) error { return nil }
+func prepareNothing(Options, *data) error { return nil }
 
 func addCHeader(files map[string][]byte) (err error) {
 	files["bulkhead.h"], err = bulkhead.Sources.ReadFile("sdk/c/bulkhead.h")

@@ -96,6 +96,9 @@ func check(o Options) (language, error) {
 	if i < 0 {
 		return language{}, fmt.Errorf("--lang %q: there is no SDK for it; the languages are %s", o.Language, strings.Join(Languages(), ", "))
 	}
+	if l := languages[i]; l.sdk == "" && len(o.With) > 0 {
+		return language{}, fmt.Errorf("--with %s needs an SDK, which --lang %s does not use: choose another language", strings.Join(o.With, ","), l.id)
+	}
 	return languages[i], nil
 }
 
@@ -105,6 +108,7 @@ type data struct {
 	Prompts, Resources, HTTP, Git bool
 	Title, Needs, Files           string // of the language, for the readme
 	ModuleFile, Build             string // for the manifest
+	Command                       bool   // the plugin is a program that runs once for each call
 	Steps                         []string
 	Published                     bool
 	SDK                           string            // path of the SDK in the directory; empty: it is published
@@ -119,7 +123,7 @@ func newData(o Options, l language) (data, error) {
 		HTTP: slices.Contains(o.With, "http"), Git: slices.Contains(o.With, "git"),
 		Title: l.title, Needs: l.needs, Files: l.files,
 		ModuleFile: strings.ReplaceAll(l.module, "NAME", o.Name), Build: strings.ReplaceAll(l.build, "NAME", o.Name),
-		SDK: l.sdk,
+		SDK: l.sdk, Command: l.sdk == "",
 	}
 	if o.Published && !l.copied {
 		d.SDK = ""

@@ -46,6 +46,12 @@ func TestCreateWritesValidFiles(t *testing.T) {
 				}
 			}
 			r, err := scaffold.Create(o)
+			if language == "go-command" && len(o.With) > 0 {
+				if err == nil || !strings.Contains(err.Error(), "needs an SDK") {
+					t.Errorf("%s with %q: got %v", language, o.With, err)
+				}
+				continue
+			}
 			if err != nil {
 				t.Fatal(language, o.With, err)
 			}
