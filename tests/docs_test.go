@@ -153,7 +153,7 @@ func TestDocsABINamesEverything(t *testing.T) {
 		abi.OpGitResolveRef, abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch,
 		abi.OpGitListRemote, abi.OpGitFetch, abi.OpFSMode, abi.OpFSCreateMode, abi.OpFSScan, abi.OpLock, abi.OpNotify,
 		abi.OpHTTPFetch, abi.OpHashSHA256,
-		"PWD", "BULKHEAD_PROJECT", "BULKHEAD_STATE", "BULKHEAD_ZONEINFO", "BULKHEAD_MEMORY",
+		"PWD", "BULKHEAD_PROJECT", "BULKHEAD_STATE", "BULKHEAD_ZONEINFO", "BULKHEAD_MEMORY", manifest.EnvDevelopment,
 		string(engine.CodeModuleMissing), string(engine.CodeDigest), string(engine.CodeInvalidModule), string(engine.CodeTrap),
 		string(engine.CodeExit), string(engine.CodeTimeout), string(engine.CodeFuel), string(engine.CodeMemory),
 		string(engine.CodeStack), string(engine.CodeQueue), string(engine.CodeCanceled), string(engine.CodeNoResponse),

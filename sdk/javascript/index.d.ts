@@ -226,7 +226,7 @@ export function rename(from: string, to: string): void;
 export const log: Record<"trace" | "debug" | "info" | "warn" | "error", (line: string) => void>;
 /** Writes to standard output, which is part of the host's log. */
 export function print(text: string): void;
-/** Returns a variable of the environment; undefined if it is unset. */
+/** Returns a variable of the environment; undefined if it is unset. `bulkhead plugin dev` logs that it is, and what to do. */
 export function env(name: string): string | undefined;
 /** Returns the project's directory; empty if there is none. */
 export function projectDir(): string;

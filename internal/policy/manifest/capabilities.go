@@ -250,6 +250,10 @@ const (
 	EnvMemory    = "BULKHEAD_MEMORY"
 )
 
+// EnvDevelopment is the name of the variable that the host sets for a plugin that is being developed, so that an SDK reports what it would not
+// report to users.
+const EnvDevelopment = "BULKHEAD_DEVELOPMENT"
+
 // SetByHost reports whether the host sets the variable called name for every plugin.
 func SetByHost(name string) bool {
 	return slices.Contains([]string{EnvDirectory, EnvProject, EnvState, EnvZoneInfo, EnvMemory}, name)

@@ -17,3 +17,8 @@ func Started(d *Dispatcher) []string {
 	}
 	return names
 }
+
+// Environment returns the variables that the host passes to the plugin at an index, beside those that each plugin gets.
+func Environment(d *Dispatcher, index int) map[string]string {
+	return d.current.Load().plugins[index].environment()
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -162,7 +163,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code, locks *locker) (*wo
 		Code: wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
 		Own:  platform.TreePaths(set.Own), Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
 		LogLevel: int8(p.Log.GetLevel()), HTTP: len(p.Grant.HTTP) > 0, Asks: asks(p.Manifest.Capabilities),
-		Env: platform.TreeValues(p.Grant.Env), Cwd: platform.TreePath(p.generation.catalog.Places.Cwd), Project: platform.TreePath(p.generation.catalog.Places.Project), Zone: p.dispatcher.zone(),
+		Env: platform.TreeValues(p.environment()), Cwd: platform.TreePath(p.generation.catalog.Places.Cwd), Project: platform.TreePath(p.generation.catalog.Places.Project), Zone: p.dispatcher.zone(),
 	}
 	for _, m := range set.Mounts {
 		mount := wire.Mount{Path: platform.TreePath(m.Path), Aliases: platform.TreePaths(m.Aliases), Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
@@ -186,6 +187,16 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code, locks *locker) (*wo
 	}
 	l.Bound(compiled.Size, p.dispatcher.pool.Budget())
 	return l, nil
+}
+
+// environment returns the granted variables, and the one that says that the plugin is being developed.
+func (p *plugin) environment() map[string]string {
+	if p.generation.catalog.Options.Development == nil {
+		return p.Grant.Env
+	}
+	env := map[string]string{manifest.EnvDevelopment: "1"}
+	maps.Copy(env, p.Grant.Env)
+	return env
 }
 
 // writable returns the resolved directories that any plugin may write. A plugin may have created the symbolic links below them.

@@ -134,9 +134,13 @@ export function print(text) {
   platform().print(String(text));
 }
 
-/** Returns a variable of the environment; undefined if it is unset. */
+/** Returns a variable of the environment; undefined if it is unset. `bulkhead plugin dev` logs that it is, and what to do. */
 export function env(name) {
-  return platform().env(name);
+  const value = platform().env(name);
+  if (value === undefined && platform().env("BULKHEAD_DEVELOPMENT") !== undefined) {
+    log.warn(`the variable ${name} is not set: to get it, name it in env of [capabilities] in plugin.toml, and grant it with --env ${name}=VALUE or in the config`);
+  }
+  return value;
 }
 
 /** Returns the project's directory; empty if there is none. */

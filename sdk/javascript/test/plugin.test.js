@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import {
-  HostError, Plugin, PluginError, appendFile, exists, failed, fetch, git, hostCall, image, log, mkdir, plugin, print, readDir, readText,
+  HostError, Plugin, PluginError, appendFile, env, exists, failed, fetch, git, hostCall, image, log, mkdir, plugin, print, readDir, readText,
   remove, rename, sha256, stat, structured, writeFile,
 } from "bulkhead-js";
 import { TestHost } from "bulkhead-js/testing";
@@ -29,6 +29,17 @@ test("results of tools", async () => {
   ]) {
     const host = hostFor((plugin) => plugin.tool("t", async () => returned));
     assert.deepEqual(await host.callTool("t"), want);
+  }
+});
+
+test("variables that are not set are reported in development", async () => {
+  for (const [variables, want] of [
+    [{ SET: "" }, []],
+    [{ SET: "", BULKHEAD_DEVELOPMENT: "1" }, [{ level: "warn", text: "the variable MISSING is not set: to get it, name it in env of [capabilities] in plugin.toml, and grant it with --env MISSING=VALUE or in the config" }]],
+  ]) {
+    const host = hostFor((plugin) => plugin.tool("t", async () => [env("SET"), env("MISSING") ?? "unset"]), { env: variables });
+    assert.deepEqual((await host.callTool("t")).content.map((item) => item.text), ["", "unset"]);
+    assert.deepEqual(host.log, want);
   }
 });
 
