@@ -180,6 +180,9 @@ type Places struct {
 	NoProject string
 	// Narrow is the reason why Project is the working directory although a repository contains that directory, and the remedy.
 	Narrow string
+	// Around is the top level of the repository of which Project is a part; empty if Project is no part of one, or if another user may have
+	// created the repository.
+	Around string
 	Cwd    string
 	Home   string
 	State  string // directory that contains the state directories of all plugins; empty: there is no such directory

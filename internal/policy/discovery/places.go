@@ -45,6 +45,10 @@ func findPlaces(o Options) (config.Places, error) {
 		return p, usage.Errorf("%s: %s cannot be the project, since everything in it would be granted: name a directory inside it, or grant it to a plugin in %s", by, dir, config.FileName)
 	}
 	p.Project = dir
+	// What is named is the project, even if it is a part of a repository: the rest of the repository was not named.
+	if top, ok := topLevel(dir); ok && top != dir && !p.Broad(top) && checkTopLevel(top, dir) == nil {
+		p.Around = top
+	}
 	return p, nil
 }
 

@@ -57,6 +57,10 @@ func TestRepositoryThatOthersMayHaveMadeIsNotTheProject(t *testing.T) {
 			if err != nil || got.Project != o.System.Dir || !strings.Contains(got.Narrow, c.want) || !strings.Contains(got.Narrow, "--project "+filepath.Join(in, "top")) {
 				t.Errorf("got %q, %q, %v; want the working directory and %q", got.Project, got.Narrow, err, c.want)
 			}
+			o.Project = o.System.Dir
+			if got, err := discovery.FindPlaces(o); err != nil || got.Around != "" {
+				t.Errorf("a part that --project names: got %q, %v; want no advice to make that repository the project", got.Around, err)
+			}
 			o.Project = filepath.Join(in, "top")
 			if got, err := discovery.FindPlaces(o); err != nil || got.Project != o.Project || got.Narrow != "" {
 				t.Errorf("with --project: got %q, %q, %v", got.Project, got.Narrow, err)
