@@ -351,7 +351,7 @@ var owners = map[string][]string{
 	"github.com/mark3labs/mcp-go":            {"internal/protocol/gateway"},
 	"github.com/go-git/go-git":               {"internal/sandbox/git/..."},
 	"github.com/santhosh-tekuri/jsonschema":  {"sdk/sdktest"},
-	"github.com/bmatcuk/doublestar":          {"internal/policy/config", "internal/sandbox"},
+	"github.com/bmatcuk/doublestar":          {"internal/policy/manifest", "internal/sandbox"},
 	"golang.org/x/net":                       {"internal/runtime/confine"},
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
 	"github.com/tailscale/hujson":            {"internal/base/jsonfile"},

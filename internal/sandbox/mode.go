@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"time"
 
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 
@@ -13,8 +14,8 @@ import (
 
 // mode reads or sets the permission bits of a file, subject to the same policy as the module's own file operations.
 func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
-	var asked faults // nothing is recorded here, since the operation is recorded with its result
-	tree := b.FS(&asked)
+	var asked faults           // nothing is recorded here, since the operation is recorded with its result
+	tree := b.tree(&asked, "", new(denials)) // paths of the operation are absolute
 	if q.Mode != nil {
 		if *q.Mode&^uint32(fs.ModePerm) != 0 {
 			return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("fs/mode: %#o has bits beyond 0777", *q.Mode)}
@@ -27,7 +28,23 @@ func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
 	if errno != 0 {
 		return nil, fileError(abi.OpFSMode, q.Path, errno, asked.last)
 	}
-	return abi.FileModeResult{Mode: uint32(stat.Mode.Perm())}, nil
+	result := abi.FileModeResult{Mode: uint32(stat.Mode.Perm())}
+	if nanoseconds, ok := tree.Born(q.Path); ok {
+		created := time.Unix(0, nanoseconds).UnixMilli()
+		result.Created = &created
+	}
+	return result, nil
+}
+
+// grants lists the granted directories. The module could find them out itself, as the entries of the virtual directories above them.
+func (b *Box) grants(context.Context, struct{}) (any, error) {
+	out := abi.FileGrants{Directories: []abi.FileGrant{}}
+	for _, m := range b.config.Mounts {
+		if m.Path != b.config.State {
+			out.Directories = append(out.Directories, abi.FileGrant{Path: m.Path, Aliases: m.Aliases, Write: m.Write})
+		}
+	}
+	return out, nil
 }
 
 // createMode sets the mode of the files that the call creates. A module that creates many files which only their owner may read

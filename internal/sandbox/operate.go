@@ -43,6 +43,7 @@ var operations = map[string]operation{
 	abi.OpFSMode:           ofBox((*Box).mode, "path"),
 	abi.OpFSCreateMode:     ofBox((*Box).createMode, ""),
 	abi.OpFSScan:           ofBox((*Box).scan, "path"),
+	abi.OpFSGrants:         ofBox((*Box).grants, ""),
 	abi.OpLock:             ofBox((*Box).lock, "name"),
 	abi.OpClaims:           ofBox((*Box).claims, ""),
 	abi.OpNotify:           ofBox((*Box).notify, "method"),

@@ -119,7 +119,7 @@ func TestEveryABIOperationIsImplemented(t *testing.T) {
 	ops := []string{
 		abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch, abi.OpGitListRemote, abi.OpGitFetch,
-		abi.OpHTTPFetch, abi.OpFSMode, abi.OpFSCreateMode, abi.OpFSScan, abi.OpLock, abi.OpClaims, abi.OpNotify, abi.OpHashSHA256,
+		abi.OpHTTPFetch, abi.OpFSMode, abi.OpFSCreateMode, abi.OpFSScan, abi.OpFSGrants, abi.OpLock, abi.OpClaims, abi.OpNotify, abi.OpHashSHA256,
 	}
 	for _, op := range ops {
 		if got := failure(t, box.Operate(t.Context(), []byte(`{"op":"`+op+`","params":7}`))); !strings.HasPrefix(got, "invalid ") {

@@ -5,6 +5,7 @@ const (
 	OpFSMode       = "fs/mode"        // FileMode -> FileModeResult
 	OpFSCreateMode = "fs/create_mode" // FileCreateMode -> null
 	OpFSScan       = "fs/scan"        // Scan -> a binary answer, which ScanHeader describes
+	OpFSGrants     = "fs/grants"      // null -> FileGrants
 	OpLock         = "lock"           // Lock -> null
 )
 
@@ -24,6 +25,20 @@ type FileCreateMode struct {
 // FileModeResult contains the permission bits after the operation.
 type FileModeResult struct {
 	Mode uint32 `json:"mode"`
+	// Created is when the file was created, in milliseconds since the Unix epoch; nil if the system does not tell.
+	Created *int64 `json:"created,omitempty"`
+}
+
+// FileGrants are the granted directories without the plugin's state directory, in the order in which they are granted.
+type FileGrants struct {
+	Directories []FileGrant `json:"directories"`
+}
+
+// FileGrant is a granted directory, which need not exist.
+type FileGrant struct {
+	Path    string   `json:"path"`              // absolute, without symbolic links
+	Aliases []string `json:"aliases,omitempty"` // granted paths with symbolic links by which the directory can be reached as well
+	Write   bool     `json:"write,omitempty"`
 }
 
 // Lock waits until no other call of the plugin holds the lock called Name, in this host or in another host of the same user. The call then

@@ -49,6 +49,13 @@ func (q *inquiry) directories() {
 	}
 }
 
+// hidden copies the patterns of files that the plugin does not ask for to the entry, where the admin can change them.
+func (q *inquiry) hidden() {
+	if q.entry.Deny = slices.Clone(q.m.Capabilities.Deny); len(q.entry.Deny) > 0 {
+		q.add(Item{Kind: Folder, What: "deny", Words: "see none of the files that match " + strings.Join(q.entry.Deny, ", ") + " there"})
+	}
+}
+
 // giveDirectory adds a directory to the entry. If the entry already has that directory, the higher access of the two counts.
 func (q *inquiry) giveDirectory(f manifest.FS) {
 	given := manifest.FS{Path: f.Path, Access: q.granted(f.Access)}

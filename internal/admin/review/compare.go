@@ -27,6 +27,7 @@ func Compare(old, new *manifest.Manifest) []Change {
 	c.identity()
 	c.server()
 	c.directories()
+	c.hidden()
 	c.repositories()
 	c.names("capabilities.http", "the web server", normalizeOrigins(old.Capabilities.HTTP), normalizeOrigins(new.Capabilities.HTTP))
 	c.names("capabilities.env", "the variable", old.Capabilities.Env, new.Capabilities.Env)
@@ -64,6 +65,21 @@ func (c *comparison) list(key, verb string, more bool, old, new []string, text f
 	for _, name := range old {
 		if !slices.Contains(new, name) {
 			c.add(key, false, "no longer %s %s", verb, text(name))
+		}
+	}
+}
+
+// hidden compares the files that the plugin does not ask for. Fewer patterns ask for more.
+func (c *comparison) hidden() {
+	old, new := c.old.Capabilities.Deny, c.new.Capabilities.Deny
+	for _, pattern := range old {
+		if !slices.Contains(new, pattern) {
+			c.add("capabilities.deny", true, "asks for files that match %s, formerly not", pattern)
+		}
+	}
+	for _, pattern := range new {
+		if !slices.Contains(old, pattern) {
+			c.add("capabilities.deny", false, "no longer asks for files that match %s", pattern)
 		}
 	}
 }

@@ -49,6 +49,7 @@ func TestCompare(t *testing.T) {
 		"a different variable":                    {fs("${project} r"), fs("${home} r"), []string{"+ capabilities.fs: asks to read everything in ${home}", "  capabilities.fs: no longer asks to read everything in ${project}"}},
 		"a directory that becomes writable":       {fs("/a r"), fs("/a/ rw"), []string{"+ capabilities.fs: asks to read, change and delete everything in /a/, formerly to read"}},
 		"a directory that becomes read-only":      {fs("/a rw"), fs("/a r"), []string{"  capabilities.fs: asks to read everything in /a, formerly to read, change and delete"}},
+		"fewer hidden files":                      {"[capabilities]\ndeny = ['a', 'b']", "[capabilities]\ndeny = ['b', 'c']", []string{"+ capabilities.deny: asks for files that match a, formerly not", "  capabilities.deny: no longer asks for files that match c"}},
 		"a web server":                            {"", http("https://a"), []string{"+ capabilities.http: asks for the web server https://a"}},
 		"the same web server":                     {http("https://a"), http("https://A:443"), nil},
 		"a web server by name instead of any":     {http("*"), http("https://a"), []string{"+ capabilities.http: asks for the web server https://a", "  capabilities.http: no longer asks for any web server that you name"}},

@@ -83,6 +83,9 @@ func (s Subject) DenyBy(pattern string) string {
 	if i := slices.Index(s.Entry.Deny, pattern); i >= 0 {
 		return fmt.Sprintf("deny (%s)", s.Entry.At(fmt.Sprintf("deny[%d]", i)))
 	}
+	if s.Entry.Deny == nil && slices.Contains(s.Manifest.Capabilities.Deny, pattern) {
+		return fmt.Sprintf("%s:%d does not ask for it, and the plugin's table has no deny", manifest.FileName, s.Manifest.Capabilities.DenyLine)
+	}
 	return fmt.Sprintf("defaults.deny (%s)", s.defaultsAt("deny"))
 }
 

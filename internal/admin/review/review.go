@@ -88,6 +88,7 @@ func Ask(m *manifest.Manifest, choice Choice, d config.Defaults, places config.P
 		FS: []manifest.FS{}, HTTP: []config.HTTP{}, Git: []manifest.Git{}, Ask: []interaction.Kind{},
 	}
 	q.directories()
+	q.hidden()
 	q.repositories()
 	q.origins()
 	q.variables()

@@ -60,7 +60,7 @@ func FindPolicy(o discovery.Options, m *manifest.Manifest) (*Policy, error) {
 func (p *Policy) table(m *manifest.Manifest) string {
 	g := p.grant
 	t := config.Plugin{
-		Path: m.Dir, Prefix: p.prefix, AllowWrite: true, Prompts: g.Prompts, Resources: g.Resources, Deny: g.Deny, Ask: g.Ask, Limits: g.Limits,
+		Path: m.Dir, Prefix: p.prefix, AllowWrite: true, Prompts: g.Prompts, Resources: g.Resources, Deny: append([]string{}, g.Deny...), Ask: g.Ask, Limits: g.Limits,
 		FS: []manifest.FS{}, Git: []manifest.Git{}, HTTP: []config.HTTP{},
 	}
 	if t.Ask == nil {

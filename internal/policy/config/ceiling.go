@@ -97,7 +97,7 @@ func readBounds(t *tomlfile.Table) Bounds {
 		DenyTools:  readGlobs(t, "deny_tools"),
 		ReadOnly:   t.Bool("read_only", false),
 		FS:         manifest.ReadFS(t, "fs", checkCeilingPath),
-		Deny:       readDeny(t),
+		Deny:       manifest.ReadDeny(t),
 		HTTP:       (&Config{}).readHTTP(t),
 		Git:        manifest.ReadGit(t, "git", checkCeilingPath),
 		Env:        readGlobs(t, "env"),

@@ -140,7 +140,7 @@ type Plugin struct {
 	AllowWrite bool
 	Always     bool           // offer the plugin even if something is missing that its manifest requires
 	FS         []manifest.FS  // granted directories; nil: the manifest's defaults; empty: none
-	Deny       []string       // patterns of hidden files, which apply to every granted directory
+	Deny       []string       // patterns of hidden files, which apply to every granted directory; nil: those of the manifest
 	HTTP       []HTTP         // granted origins; nil: those that the manifest names; empty: none
 	Git        []manifest.Git // granted repositories; nil: those that the manifest names, read-only; empty: none
 	Env        map[string]string

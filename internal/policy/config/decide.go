@@ -47,6 +47,24 @@ type decision struct {
 	problems tomlfile.Problems
 }
 
+// deny grants the deny patterns of [defaults], and those of the plugin's table, or of the manifest if the table has no deny.
+func (c *decision) deny(d Defaults) {
+	for i, p := range c.p.Deny {
+		if err := manifest.CheckDeny(p); err != nil {
+			c.fault(fmt.Sprintf("deny[%d]", i), fmt.Sprintf("%s %v", tomlfile.Quote(p), err), manifest.DenyRemedy)
+		}
+	}
+	own := c.p.Deny
+	if own == nil {
+		own = c.m.Capabilities.Deny
+	}
+	for _, p := range slices.Concat(d.Deny, own) {
+		if !slices.Contains(c.grant.Deny, p) {
+			c.grant.Deny = append(c.grant.Deny, p)
+		}
+	}
+}
+
 // configured reports whether a config file names the plugin. If no config file does, no admin has reviewed the plugin's requests.
 func (c *decision) configured() bool { return c.p.Line > 0 }
 

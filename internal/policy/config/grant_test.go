@@ -123,6 +123,21 @@ func TestDecideGrantsOtherKeys(t *testing.T) {
 	}
 }
 
+func TestDenyOfTableReplacesDenyOfManifest(t *testing.T) {
+	const asks = "[capabilities]\ndeny = ['**/.env', '**/*.key']"
+	for name, c := range map[string]struct{ config, want string }{
+		"without a config":      {"", "**/.env **/*.key"},
+		"a table without deny":  {"[defaults]\ndeny = ['**/.env', 'a']\n" + conf(""), "**/.env a **/*.key"},
+		"a table with deny":     {conf("deny = ['a']"), "a"},
+		"a table that has none": {conf("deny = []"), ""},
+	} {
+		g, problems := decide{caps: asks, config: c.config}.run(t)
+		if got := strings.Join(g.Deny, " "); got != c.want || len(problems) > 0 {
+			t.Errorf("%s: got %q, want %q; %v", name, got, c.want, problems)
+		}
+	}
+}
+
 func TestDecideChecksPromptAndResourceFilters(t *testing.T) {
 	const claims = "[offers]\nprompts = ['daily', 'weekly']\nresources = ['notes://']"
 	for name, c := range map[string]struct {

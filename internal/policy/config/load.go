@@ -44,7 +44,7 @@ func (c *Config) readDoc(file string) tomlfile.Problems {
 	}
 	defaults := root.Table("defaults")
 	limits := defaults.Table("limits")
-	c.Defaults = Defaults{Limits: manifest.ReadLimits(limits), Deny: readDeny(defaults), Files: filesOf(file, defaults, limits)}
+	c.Defaults = Defaults{Limits: manifest.ReadLimits(limits), Deny: manifest.ReadDeny(defaults), Files: filesOf(file, defaults, limits)}
 	c.readAudit(root.Table("audit"))
 	c.readHTTPServer(root.Table("http"))
 	credentials := root.Table("credentials")
@@ -126,7 +126,7 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 		AllowWrite: t.Bool("allow_write", false),
 		Always:     t.Bool("always_offer", false),
 		FS:         manifest.ReadFS(t, "fs", checkPath),
-		Deny:       readDeny(t),
+		Deny:       manifest.ReadDeny(t),
 		HTTP:       c.readHTTP(t),
 		Git:        manifest.ReadGit(t, "git", checkPath),
 		Env:        readEnv(env),

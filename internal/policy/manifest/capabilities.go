@@ -33,6 +33,10 @@ const (
 func (m *Manifest) readCapabilities(t *tomlfile.Table) {
 	m.Capabilities.FS = ReadFS(t, "fs", checkRequestedPath)
 	m.Capabilities.Git = ReadGit(t, "git", checkRequestedRepo)
+	m.Capabilities.Deny = ReadDeny(t)
+	if t.Has("deny") {
+		m.Capabilities.DenyLine = t.LineOf("deny")
+	}
 	m.readOrigins(t)
 	m.Capabilities.Ask = ReadAsk(t)
 	if t.Has("ask") {

@@ -107,11 +107,13 @@ const (
 // Capabilities are the capabilities that the plugin requests.
 type Capabilities struct {
 	FS   []FS
+	Deny []string // patterns of files that it does not request, in each directory of FS
 	Git  []Git
 	HTTP []string           // requested origins without duplicates, "*" or PublicWeb
 	Env  []string           // names of requested environment variables
 	Ask  []interaction.Kind // what the plugin's calls ask clients for, without duplicates
 
+	DenyLine int // line of the key deny in the file
 	HTTPLine int // line of the key http in the file
 	AskLine  int // line of the key ask in the file
 }

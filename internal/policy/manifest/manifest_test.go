@@ -259,6 +259,7 @@ func TestParseRefuses(t *testing.T) {
 		"a variable in the middle":            {"[module]", "[[capabilities.fs]]\npath='/a/${home}'\naccess='r'\n[module]", "7", `not at the beginning`},
 		"a directory without access":          {"[module]", "[[capabilities.fs]]\npath='/x'\n[module]", "6", "capabilities.fs[0].access: is missing"},
 		"an unknown access":                   {"[module]", "[[capabilities.fs]]\npath='/x'\naccess='w'\n[module]", "8", `capabilities.fs[0].access: is "w", which is not a valid value write "r" or "rw"`},
+		"a deny pattern with a slash":         {"[module]", "[capabilities]\ndeny=['/.env']\n[module]", "7", "capabilities.deny[0]: \"/.env\" begins with a slash"},
 		"a repository that is relative":       {"[module]", "[capabilities]\ngit=[{repo='x',access='r'}]\n[module]", "7", "capabilities.git[0].repo:"},
 		"a remote that is no https":           {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=['file:///x']}]\n[module]", "7", "capabilities.git[0].remotes[0]:"},
 		"a remote with a password":            {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=['https://u:p@h/x']}]\n[module]", "7", "capabilities.git[0].remotes[0]:"},

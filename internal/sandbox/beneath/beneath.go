@@ -135,6 +135,20 @@ func (d *Dir) Lstat(name string) (st Stat, err error) {
 	return st, err
 }
 
+// Born returns the time at which a file was created, in nanoseconds since 1970; ok is false if the system does not tell. A symbolic link
+// is not followed.
+func (d *Dir) Born(name string) (nanoseconds int64, ok bool) {
+	if name == "." {
+		defer runtime.KeepAlive(d)
+		return born(d.fd, "")
+	}
+	err := d.at("born", name, func(fd int, leaf string) error {
+		nanoseconds, ok = born(fd, leaf)
+		return nil
+	})
+	return nanoseconds, ok && err == nil
+}
+
 // Readlink returns the target of a symbolic link.
 func (d *Dir) Readlink(name string) (target string, err error) {
 	err = d.at("readlink", name, func(fd int, leaf string) error {

@@ -14,6 +14,18 @@ func statOf(st *unix.Stat_t) Stat {
 	}
 }
 
+// born returns when the file leaf of a directory was created; an empty leaf is the directory itself.
+func born(dir int, leaf string) (int64, bool) {
+	var st unix.Stat_t
+	_, err := retry(func() (int, error) {
+		if leaf == "" {
+			return 0, unix.Fstat(dir, &st)
+		}
+		return 0, unix.Fstatat(dir, leaf, &st, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	return st.Btim.Nano(), err == nil
+}
+
 // SetTimes sets the times of an open file, in nanoseconds since 1970, with a precision of microseconds.
 func SetTimes(file *os.File, atime, mtime int64) error {
 	err := Control(file, func(fd int) error {

@@ -14,6 +14,15 @@ func statOf(st *unix.Stat_t) Stat {
 	}
 }
 
+// born returns when the file leaf of a directory was created; an empty leaf is the directory itself.
+func born(dir int, leaf string) (int64, bool) {
+	var st unix.Statx_t
+	_, err := retry(func() (int, error) {
+		return 0, unix.Statx(dir, leaf, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_BTIME, &st)
+	})
+	return st.Btime.Sec*1e9 + int64(st.Btime.Nsec), err == nil && st.Mask&unix.STATX_BTIME != 0
+}
+
 // SetTimes sets the times of an open file, in nanoseconds since 1970.
 func SetTimes(file *os.File, atime, mtime int64) error {
 	err := Control(file, func(fd int) error {

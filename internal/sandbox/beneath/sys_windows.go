@@ -117,6 +117,9 @@ func linkat(from int, old string, to int, new string) error {
 
 func fchmod(fd int, perm uint32) error { return ntfile.Chmod(fd, perm&0o200 != 0) }
 
+// born reports that the time of creation is not read on Windows.
+func born(int, string) (int64, bool) { return 0, false }
+
 // SetTimes sets the times of an open file, in nanoseconds since 1970, with a precision of 100 ns.
 func SetTimes(file *os.File, atime, mtime int64) error {
 	err := Control(file, func(fd int) error { return ntfile.SetTimes(fd, atime, mtime) })

@@ -154,6 +154,20 @@ func (f *FS) stat(name string, follow bool) (wsys.Stat_t, error) {
 	return realStat(*p.info), nil
 }
 
+// Born returns the time at which a file or directory was created, in nanoseconds since 1970; ok is false if the file is absent, is not
+// granted, or the system does not tell. It follows links.
+func (f *FS) Born(name string) (nanoseconds int64, ok bool) {
+	p, err := f.resolve(f.inTree(name), walkMode{follow: true})
+	if err != nil {
+		return 0, false
+	}
+	defer p.close()
+	if p.checkExists() != nil || p.isVirtual() {
+		return 0, false
+	}
+	return p.dir.Born(p.name)
+}
+
 // change resolves a path that is about to be changed, and authorizes the change by the function check.
 func (f *FS) change(name string, follow bool, check func(*place) error) (*place, error) {
 	p, err := f.resolve(name, walkMode{follow: follow, write: true})

@@ -1,9 +1,8 @@
-package config
+package manifest
 
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -13,37 +12,26 @@ import (
 
 // Bounds of a deny pattern. The cost of a match is multiplied by the number of alternatives.
 const (
-	maxDeny         = 512 // bytes
-	maxAlternatives = 64
+	maxDeny             = 512 // bytes
+	maxDenyAlternatives = 64
 )
 
-const denyRemedy = `write a path relative to the granted directory, in which ** matches any directories and * any characters: "**/.env"`
+// DenyRemedy tells how to write a deny pattern.
+const DenyRemedy = `write a path relative to the granted directory, in which ** matches any directories and * any characters: "**/.env"`
 
-func readDeny(t *tomlfile.Table) []string {
+// ReadDeny reads the array deny of t, the patterns of hidden files. It returns nil if the key is absent, and an empty slice that is not nil
+// if the array is empty.
+func ReadDeny(t *tomlfile.Table) []string {
 	return t.Distinct("deny", func(pattern string) (what, remedy string) {
-		if err := checkDeny(pattern); err != nil {
+		if err := CheckDeny(pattern); err != nil {
 			what = fmt.Sprintf("%s %v", tomlfile.Quote(pattern), err)
 		}
-		return what, denyRemedy
+		return what, DenyRemedy
 	})
 }
 
-// deny grants the union of the deny patterns of [defaults] and of the plugin's table. A pattern that cannot match any path is
-// an error, because its author believes that the pattern hides files.
-func (c *decision) deny(d Defaults) {
-	for i, p := range c.p.Deny {
-		if err := checkDeny(p); err != nil {
-			c.fault(fmt.Sprintf("deny[%d]", i), fmt.Sprintf("%s %v", tomlfile.Quote(p), err), denyRemedy)
-		}
-	}
-	for _, p := range slices.Concat(d.Deny, c.p.Deny) {
-		if !slices.Contains(c.grant.Deny, p) {
-			c.grant.Deny = append(c.grant.Deny, p)
-		}
-	}
-}
-
-func checkDeny(pattern string) error {
+// CheckDeny returns an error if a pattern cannot match any path, because its author believes that the pattern hides files.
+func CheckDeny(pattern string) error {
 	switch {
 	case pattern == "" || len(pattern) > maxDeny || strings.ContainsRune(pattern, 0) || !doublestar.ValidatePattern(pattern):
 		return errors.New("is not a valid file pattern")
@@ -54,8 +42,8 @@ func checkDeny(pattern string) error {
 	if err != nil {
 		return err
 	}
-	if alternatives > maxAlternatives {
-		return fmt.Errorf("expands to more than %d patterns", maxAlternatives)
+	if alternatives > maxDenyAlternatives {
+		return fmt.Errorf("expands to more than %d patterns", maxDenyAlternatives)
 	}
 	for name := range strings.SplitSeq(pattern, "/") {
 		switch {
@@ -84,7 +72,7 @@ func countAlternatives(pattern string) (int, error) {
 		case c == '/' && len(open) > 0:
 			return 0, errors.New("has a slash between braces: write a pattern for each alternative")
 		case c == '}' && len(open) > 0:
-			if total *= open[len(open)-1]; total > maxAlternatives {
+			if total *= open[len(open)-1]; total > maxDenyAlternatives {
 				return total, nil
 			}
 			open = open[:len(open)-1]
