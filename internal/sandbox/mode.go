@@ -14,7 +14,7 @@ import (
 
 // mode reads or sets the permission bits of a file, subject to the same policy as the module's own file operations.
 func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
-	var asked faults           // nothing is recorded here, since the operation is recorded with its result
+	var asked faults                         // nothing is recorded here, since the operation is recorded with its result
 	tree := b.tree(&asked, "", new(denials)) // paths of the operation are absolute
 	if q.Mode != nil {
 		if *q.Mode&^uint32(fs.ModePerm) != 0 {

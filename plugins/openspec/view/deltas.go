@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/unified"
+	"github.com/bulkhead-mcp/bulkhead/sdk/unified"
 )
 
 // deltaViews returns a view of each changed requirement in one delta file.

@@ -3,17 +3,15 @@ package workflow
 import (
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/glob"
 )
 
 // The bounds of patterns, which protect against denial of service.
 const (
-	maxPattern      = 4096      // maximum length of a pattern, in bytes
-	maxAlternatives = 1000      // maximum number of alternatives after the expansion of braces
-	maxBraces       = 16        // maximum number of nested or consecutive braces
-	maxExpanded     = 32 << 10  // maximum total length of the alternatives, in bytes
-	maxSteps        = 5_000_000 // maximum number of matching steps for all names together
+	maxPattern = 4096      // maximum length of a pattern, in bytes
+	maxSteps   = 5_000_000 // maximum number of matching steps for all names together
 )
 
 var extendedGroup = regexp.MustCompile(`[!*+?@]\([^(]*\)`)
@@ -61,7 +59,7 @@ type Pattern struct {
 // segment is the part of a pattern between two slashes.
 type segment struct {
 	deep bool // the segment is **, which matches any number of directories
-	name namePattern
+	name glob.Name
 }
 
 // ParsePattern parses a pattern. A pattern that exceeds a bound, or that begins with ! (an exclusion), matches no path.
@@ -72,12 +70,8 @@ func ParsePattern(generates string) *Pattern {
 	if len(text) > maxPattern || strings.HasPrefix(text, "!") && !strings.HasPrefix(text, "!(") {
 		return p
 	}
-	all := expand(text, 0)
-	size := 0
-	for _, one := range all {
-		size += len(one)
-	}
-	if len(all) > maxAlternatives || size > maxExpanded {
+	all, ok := glob.Expand(text, glob.Options{})
+	if !ok {
 		return p
 	}
 	for _, one := range all {
@@ -94,103 +88,12 @@ func parseSegments(text string) []segment {
 		switch {
 		case one == "" || one == ".":
 		case one != "**":
-			segments = append(segments, segment{name: parseName(one)})
+			segments = append(segments, segment{name: glob.ParseName(one, glob.Options{})})
 		case len(segments) == 0 || !segments[len(segments)-1].deep:
-			segments = append(segments, segment{deep: true, name: parseName("*")})
+			segments = append(segments, segment{deep: true, name: glob.ParseName("*", glob.Options{})})
 		}
 	}
 	return segments
-}
-
-// expand returns the alternatives that the braces in text stand for. It stops after it has exceeded maxAlternatives or
-// maxExpanded.
-func expand(text string, depth int) []string {
-	open, end, parts := brace(text)
-	if open < 0 || depth > maxBraces {
-		return []string{text}
-	}
-	var all []string
-	size := 0
-	tails := expand(text[end+1:], depth+1)
-	for _, part := range parts {
-		for _, head := range expand(part, depth+1) {
-			for _, tail := range tails {
-				one := text[:open] + head + tail
-				size += len(one)
-				if all = append(all, one); len(all) > maxAlternatives || size > maxExpanded {
-					return all
-				}
-			}
-		}
-	}
-	return all
-}
-
-// brace returns the indexes of the first pair of braces with alternatives, and the alternatives. The result open is -1
-// if there is no such pair.
-func brace(text string) (open, end int, parts []string) {
-	for open = 0; open < len(text); open++ {
-		if text[open] != '{' {
-			continue
-		}
-		if end, parts = alternatives(text, open); parts != nil {
-			return open, end, parts
-		}
-	}
-	return -1, 0, nil
-}
-
-func alternatives(text string, open int) (end int, parts []string) {
-	depth, from := 0, open+1
-	for i := open; i < len(text); i++ {
-		switch {
-		case text[i] == '{':
-			depth++
-		case text[i] == '}' && depth > 1:
-			depth--
-		case text[i] == '}':
-			if parts != nil {
-				return i, append(parts, text[from:i])
-			}
-			return i, numbers(text[open+1 : i])
-		case text[i] == ',' && depth == 1:
-			parts, from = append(parts, text[from:i]), i+1
-		}
-	}
-	return 0, nil
-}
-
-// numbers returns the numbers or letters of a range such as 1..3; nil if text is not a range.
-func numbers(text string) []string {
-	first, last, ok := strings.Cut(text, "..")
-	if !ok {
-		return nil
-	}
-	from, err := strconv.Atoi(first)
-	to, err2 := strconv.Atoi(last)
-	letters := false
-	if err != nil || err2 != nil {
-		if len(first) != 1 || len(last) != 1 {
-			return nil
-		}
-		from, to, letters = int(first[0]), int(last[0]), true
-	}
-	step := 1
-	if to < from {
-		step = -1
-	}
-	var all []string
-	for n := from; len(all) <= maxAlternatives; n += step {
-		if letters {
-			all = append(all, string(rune(n)))
-		} else {
-			all = append(all, strconv.Itoa(n))
-		}
-		if n == to {
-			break
-		}
-	}
-	return all
 }
 
 // Walk is the state of matching a Pattern in one directory. It holds the segments that the entries of the directory
@@ -231,7 +134,7 @@ func (w Walk) Enter(name string) Walk {
 			*w.pattern.steps--
 			one := segments[at.segment]
 			if !one.deep {
-				if at.segment+1 < len(segments) && one.name.match(name, w.pattern.steps) {
+				if at.segment+1 < len(segments) && one.name.Match(name, w.pattern.steps) {
 					add(place{at.alternative, at.segment + 1})
 				}
 				break
@@ -255,7 +158,7 @@ func (w Walk) Match(name string) bool {
 		if len(rest) == 2 && rest[0].deep {
 			rest = rest[1:]
 		}
-		if len(rest) == 1 && rest[0].name.match(name, w.pattern.steps) {
+		if len(rest) == 1 && rest[0].name.Match(name, w.pattern.steps) {
 			return true
 		}
 	}

@@ -1,28 +1,53 @@
-package workflow
+// Package glob matches file names with glob patterns, in bounded time: no pattern takes exponential time, as regular expressions of patterns
+// may. Expand expands braces, and ParseName parses the pattern of one name. The caller splits paths and matches ** itself, since programs
+// differ in that.
+//
+// Stability: additions only within a major version.
+package glob
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
+// Options are differences between the dialects of patterns. The zero value has no escapes, and protects hidden names.
+type Options struct {
+	// Escape makes a backslash an escape, ${ no opening brace, and [:alpha:] in brackets a class, as in minimatch.
+	Escape bool
+	// Hidden lets wildcards match a dot at the beginning of a name.
+	Hidden bool
+}
+
 // maxGroups is the maximum nesting depth of groups. The time for matching a name grows with the length of the name to
 // the power of this depth.
 const maxGroups = 2
 
-// namePattern matches a name without slashes. It supports the wildcards * ? [a-z] [!a-z] and the groups @(a|b) ?(a|b)
-// *(a|b) +(a|b) !(a|b). A name that begins with a dot matches only a pattern that begins with a dot.
-type namePattern struct {
+// Name is a pattern of a name without slashes. It supports the wildcards * ? [a-z] [!a-z] and the groups @(a|b) ?(a|b)
+// *(a|b) +(a|b) !(a|b). Without Options.Hidden a name that begins with a dot matches only a pattern that begins with a dot.
+type Name struct {
 	parts  []part
-	hidden bool // the pattern begins with a dot
+	hidden bool // hidden names can match
 }
 
-func parseName(pattern string) namePattern {
-	return namePattern{parseParts(pattern, 0), strings.HasPrefix(pattern, ".")}
+// ParseName parses a pattern. What is not closed stands for its characters.
+func ParseName(pattern string, o Options) Name {
+	return Name{o.parts(pattern, 0), o.Hidden || strings.HasPrefix(pattern, ".")}
 }
 
-// match reports whether a name matches the pattern. It subtracts the steps that it takes from *steps. If no steps are
+// Literal returns the only name that the pattern matches; ok is false if it has wildcards or groups.
+func (p Name) Literal() (name string, ok bool) {
+	for _, one := range p.parts {
+		if one.kind != 'c' {
+			return "", false
+		}
+		name += one.text
+	}
+	return name, true
+}
+
+// Match reports whether a name matches the pattern. It subtracts the steps that it takes from *steps. If no steps are
 // left, no name matches.
-func (p namePattern) match(name string, steps *int) bool {
+func (p Name) Match(name string, steps *int) bool {
 	if len(name) > maxName || strings.HasPrefix(name, ".") && !p.hidden {
 		return false
 	}
@@ -34,19 +59,20 @@ func (p namePattern) match(name string, steps *int) bool {
 // part is one element of a pattern.
 type part struct {
 	kind   byte     // 'c' for a character, '[' for a class, '(' for a group, or the wildcard '*' or '?'
-	text   string   // the character, or the content of the class
+	text   string   // the character
+	class  class    // the class
 	repeat byte     // the character before a group: @ ? * + !
 	groups [][]part // the alternatives of a group
 }
 
-// parseParts splits a pattern into its parts.
-func parseParts(pattern string, depth int) []part {
+// parts splits a pattern into its parts.
+func (o Options) parts(pattern string, depth int) []part {
 	var parts []part
 	for pattern != "" {
-		if group, rest, ok := cutGroup(pattern); ok && depth < maxGroups {
+		if group, rest, ok := o.cutGroup(pattern); ok && depth < maxGroups {
 			one := part{kind: '(', repeat: pattern[0]}
-			for _, alternative := range splitAlternatives(group) {
-				one.groups = append(one.groups, parseParts(alternative, depth+1))
+			for _, alternative := range o.splitAlternatives(group) {
+				one.groups = append(one.groups, o.parts(alternative, depth+1))
 			}
 			parts, pattern = append(parts, one), rest
 			continue
@@ -56,9 +82,14 @@ func parseParts(pattern string, depth int) []part {
 		switch pattern[0] {
 		case '*', '?':
 		case '[':
-			if size = classEnd(pattern); size > 0 {
-				one.text = pattern[1 : size-1]
+			if size = o.classEnd(pattern); size > 0 {
+				one.class = o.class(pattern[1 : size-1])
 				break
+			}
+			one, size = part{kind: 'c', text: "["}, 1
+		case '\\':
+			if o.Escape && len(pattern) > 1 {
+				pattern = pattern[1:]
 			}
 			fallthrough
 		default:
@@ -72,13 +103,17 @@ func parseParts(pattern string, depth int) []part {
 
 // cutGroup splits a pattern that begins with a group into the content of the group and the pattern after the group. It
 // returns false if the pattern does not begin with a group.
-func cutGroup(pattern string) (inside, rest string, ok bool) {
+func (o Options) cutGroup(pattern string) (inside, rest string, ok bool) {
 	if len(pattern) < 3 || strings.IndexByte("@?*+!", pattern[0]) < 0 || pattern[1] != '(' {
 		return "", "", false
 	}
 	depth := 0
 	for i := 1; i < len(pattern); i++ {
 		switch pattern[i] {
+		case '\\':
+			if o.Escape {
+				i++
+			}
 		case '(':
 			depth++
 		case ')':
@@ -91,11 +126,15 @@ func cutGroup(pattern string) (inside, rest string, ok bool) {
 }
 
 // splitAlternatives splits the content of a group at its bars, but not at the bars in inner groups.
-func splitAlternatives(group string) []string {
+func (o Options) splitAlternatives(group string) []string {
 	var all []string
 	depth, from := 0, 0
-	for i := range len(group) {
+	for i := 0; i < len(group); i++ {
 		switch group[i] {
+		case '\\':
+			if o.Escape {
+				i++
+			}
 		case '(':
 			depth++
 		case ')':
@@ -107,38 +146,6 @@ func splitAlternatives(group string) []string {
 		}
 	}
 	return append(all, group[from:])
-}
-
-// classEnd returns the length of the class at the start of pattern; 0 if the bracket of the class is not closed.
-func classEnd(pattern string) int {
-	at := 1
-	if at < len(pattern) && (pattern[at] == '!' || pattern[at] == '^') {
-		at++
-	}
-	end := strings.IndexByte(pattern[min(at+1, len(pattern)):], ']')
-	if end < 0 {
-		return 0
-	}
-	return at + 1 + end + 1
-}
-
-func inClass(class string, r rune) bool {
-	negated := class != "" && (class[0] == '!' || class[0] == '^')
-	if negated {
-		class = class[1:]
-	}
-	runes := []rune(class)
-	for i := 0; i < len(runes); i++ {
-		if i+2 < len(runes) && runes[i+1] == '-' {
-			if runes[i] <= r && r <= runes[i+2] {
-				return !negated
-			}
-			i += 2
-		} else if runes[i] == r {
-			return !negated
-		}
-	}
-	return negated
 }
 
 // matcher matches the parts of a pattern with one name.
@@ -180,7 +187,7 @@ func (m matcher) one(p *part, from positions) positions {
 		case size == 0:
 		case p.kind == 'c' && strings.HasPrefix(m.name[at:], p.text):
 			next.add(at + len(p.text))
-		case p.kind == '?', p.kind == '[' && inClass(p.text, r):
+		case p.kind == '?', p.kind == '[' && p.class.has(r):
 			next.add(at + size)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/unified"
+	"github.com/bulkhead-mcp/bulkhead/sdk/unified"
 )
 
 func TestDiff(t *testing.T) {
@@ -32,8 +32,8 @@ func TestDiff(t *testing.T) {
 			t.Errorf("%s: %t (-want +got)\n%s", name, ok, diff)
 		}
 	}
-	if _, ok := unified.Diff(strings.Repeat("a\n", 2000), strings.Repeat("b\n", 2000)); ok {
-		t.Error("Diff compared texts with 4,000 edits")
+	if _, ok := unified.Diff(strings.Repeat("a\n", 2001), strings.Repeat("b\n", 2000)); ok {
+		t.Error("Diff compared texts with 4,001 edits")
 	}
 }
 
@@ -53,6 +53,32 @@ func TestDiffAgreesWithOpenSpec(t *testing.T) {
 		if diff := cmp.Diff(pair.Hunks, strings.TrimRight(got, " \n")); !ok || diff != "" {
 			t.Errorf("%q, %q: %t (-want +got)\n%s", pair.Before, pair.After, ok, diff)
 		}
+	}
+}
+
+// TestPatchAgreesWithJsdiff compares Patch with createTwoFilesPatch of jsdiff 8.0.4.
+func TestPatchAgreesWithJsdiff(t *testing.T) {
+	raw, err := os.ReadFile("testdata/patches.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][3]string
+	if err := json.Unmarshal(raw, &all); err != nil || len(all) < 100 {
+		t.Fatalf("%d patches, %v", len(all), err)
+	}
+	for _, c := range all {
+		if diff := cmp.Diff(c[2], unified.Patch("f", "original", "modified", c[0], c[1])); diff != "" {
+			t.Errorf("%q, %q: (-want +got)\n%s", c[0], c[1], diff)
+		}
+	}
+}
+
+func TestPatchOfManyEditsIsOneChange(t *testing.T) {
+	before, after := "same\n"+strings.Repeat("a\n", 3000)+"end", "same\n"+strings.Repeat("b\n", 3000)+"end"
+	want := "Index: f\n" + strings.Repeat("=", 67) + "\n--- f\tx\n+++ f\ty\n@@ -1,3002 +1,3002 @@\n same\n" +
+		strings.Repeat("-a\n", 3000) + strings.Repeat("+b\n", 3000) + " end\n\\ No newline at end of file\n"
+	if got := unified.Patch("f", "x", "y", before, after); got != want {
+		t.Errorf("got %d bytes, want %d: %.200s", len(got), len(want), got)
 	}
 }
 
