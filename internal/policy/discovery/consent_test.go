@@ -2,7 +2,6 @@ package discovery_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"strings"
@@ -265,10 +264,13 @@ func TestServerWithoutPluginsReportsReason(t *testing.T) {
 		t.Errorf("the instructions do not contain the command that trusts the config: %q", started.Result.Instructions)
 	}
 	var listed struct {
-		Result struct{ Tools []json.RawMessage }
+		Result struct {
+			Tools []struct{ Name, Description string }
+		}
 	}
-	if hosttest.Decode(t, h, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, &listed); listed.Result.Tools == nil || len(listed.Result.Tools) > 0 {
-		t.Errorf("tools/list returned %s, want an empty list", listed.Result.Tools)
+	hosttest.Decode(t, h, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, &listed)
+	if tools := listed.Result.Tools; len(tools) != 1 || tools[0].Name != catalog.SetupName || !strings.Contains(tools[0].Description, command) {
+		t.Errorf("tools/list returned %+v, want only the tool that says why there are no others", tools)
 	}
 	var out bytes.Buffer
 	if err := h.Serve(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"evil_reads"}}`+"\n"), &out); err != nil || !strings.Contains(out.String(), command) {
