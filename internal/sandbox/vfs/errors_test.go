@@ -40,14 +40,15 @@ func TestPermissionsOfTheSystemAreReported(t *testing.T) {
 		"move a file in":           renames("w/a.txt", "w/fixed/new"),
 		"move a file out":          renames("w/fixed/f", "w/new"),
 		"move a directory of many": renames("w/unlisted", "w/dir/unlisted"),
+		"move what cannot be read": renames("w/holds", "w/dir/holds"), // it may contain links that lead out from there
 		"remove a file":            unlinks("w/fixed/f"),
 		"remove a directory":       rmdirs("w/fixed/d"),
 	} {
 		w := newWorld(t)
-		for path, content := range map[string]string{"w/closed": "x", "w/unlisted/f": "x", "w/fixed/f": "x", "w/fixed/d/": ""} {
+		for path, content := range map[string]string{"w/closed": "x", "w/unlisted/f": "x", "w/fixed/f": "x", "w/fixed/d/": "", "w/holds/closed/f": "x"} {
 			w.put(path, content)
 		}
-		for path, mode := range map[string]os.FileMode{"w/closed": 0, "w/unlisted": 0, "w/fixed": 0o555} {
+		for path, mode := range map[string]os.FileMode{"w/closed": 0, "w/unlisted": 0, "w/fixed": 0o555, "w/holds/closed": 0} {
 			if err := os.Chmod(w.at(path), mode); err != nil {
 				t.Fatal(err)
 			}
@@ -86,5 +87,82 @@ func TestFlagsOfSystemCall(t *testing.T) {
 		if got := vfs.OSFlag(flag); got != want {
 			t.Errorf("%#x: got %#x, want %#x", flag, got, want)
 		}
+	}
+}
+
+func TestTreeWithoutMountsIsEmpty(t *testing.T) {
+	tree := vfs.New(vfs.Config{})
+	if _, errno := tree.Stat("etc"); errno != sys.ENOENT {
+		t.Errorf("got %v, want ENOENT", errno)
+	}
+}
+
+func TestMountIsDirectory(t *testing.T) {
+	w := newWorld(t)
+	file, err := os.Open(w.at("w/a.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := vfs.NewMounts([]vfs.Mount{{Path: w.at("w/a.txt"), Dir: file}}); err == nil {
+		t.Error("a file is mounted")
+	}
+	if err := w.mounts.Created(w.at("absent"), file); err == nil {
+		t.Error("a file is the directory of a mount")
+	}
+}
+
+func TestOpenedDirectoryExists(t *testing.T) {
+	w := newWorld(t)
+	for name, want := range map[string]sys.Errno{
+		"w/dir": 0, "w/dirlink": 0, "w/new": sys.ENOENT, "w/a.txt": sys.ENOTDIR, "w/a.txt/": sys.ENOTDIR, "ro/d": sys.EACCES, "ro/new": sys.EACCES, "out": sys.EACCES, "w/.git": sys.EACCES,
+	} {
+		file, errno := w.fs.OpenDirectory(w.at(name))
+		if errno == 0 {
+			if info, err := file.Stat(); err != nil || !info.IsDir() {
+				t.Errorf("%s: got %v, %v", name, info, err)
+			}
+			file.Close()
+		}
+		if errno != want {
+			t.Errorf("%s: got %v, want %v", name, errno, want)
+		}
+	}
+}
+
+func TestDirectoryBelowAbsentMountIsNotCreated(t *testing.T) {
+	w := newWorld(t)
+	if errno := w.fs.Mkdir(w.in("absent/sub"), 0o755); errno != sys.ENOENT {
+		t.Errorf("got %v, want ENOENT", errno)
+	}
+	if _, err := os.Lstat(w.at("absent")); err == nil {
+		t.Error("the mount was created")
+	}
+}
+
+// A name that ends in a slash names a directory, which no link is.
+func TestLinksHaveNoTrailingSlash(t *testing.T) {
+	w := newWorld(t)
+	for name, do := range map[string]change{"a hard link": links("w/a.txt", "w/new/"), "a symbolic link": symlinks("a.txt", "w/new/")} {
+		if errno := do(w); errno != sys.ENOENT {
+			t.Errorf("%s: got %v, want ENOENT", name, errno)
+		}
+		if _, err := os.Lstat(w.at("w/new")); err == nil {
+			t.Errorf("%s was created", name)
+		}
+	}
+}
+
+func TestTimesOfClosedFileAreBadDescriptor(t *testing.T) {
+	w := newWorld(t)
+	f := w.mustOpen("ro/r.txt", sys.O_RDONLY)
+	if errno := f.Utimens(0, 0); errno != sys.EACCES {
+		t.Errorf("got %v, want EACCES", errno)
+	}
+	if errno := f.Close(); errno != 0 {
+		t.Fatal(errno)
+	}
+	if errno := f.Utimens(0, 0); errno != sys.EBADF {
+		t.Errorf("of a closed file: got %v, want EBADF", errno)
 	}
 }

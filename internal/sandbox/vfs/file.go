@@ -266,7 +266,7 @@ func newHandle(f *FS, osFile *os.File, path string, st beneath.Stat) handle {
 
 // Utimens returns EACCES for a refusal, because on EPERM wazero would retry by path.
 func (h *handle) Utimens(atim, mtim int64) sys.Errno {
-	if !h.changeable && !h.mayChangeNow() && !h.closed.Load() {
+	if !h.changeable && !h.mayChangeNow() {
 		return h.fail("utimens", refusal{errno: sys.EACCES})
 	}
 	return h.fail("utimens", setTimes(h.os, atim, mtim))
