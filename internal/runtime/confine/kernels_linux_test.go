@@ -2,6 +2,8 @@ package confine
 
 import (
 	"errors"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -113,5 +115,38 @@ func TestThreadsThatCannotBeCountedAreNotRestricted(t *testing.T) {
 	threads.close()
 	if err := threads.call(unix.SYS_GETPID, 0, 0, 0); !errors.Is(err, unknown) {
 		t.Errorf("got %v, want %v", err, unknown)
+	}
+}
+
+func TestInheritedDescriptorsAreClosedOnlyByList(t *testing.T) {
+	if err := (&application{}).closeInherited(); !errors.As(err, new(missingError)) {
+		t.Errorf("without a list: got %v, want a missing layer", err)
+	}
+}
+
+// The process is in an unknown state after a failed layer, so nothing follows it, and its error is what Apply returns.
+func TestFailedLayerIsTheLast(t *testing.T) {
+	first, applied := errors.New("first"), 0
+	a := &application{}
+	for _, err := range []error{nil, missingError("not here"), first, errors.New("second"), nil} {
+		a.layer("a layer", func() error { applied++; return err })
+	}
+	if !errors.Is(a.err, first) || applied != 3 || len(a.report) != 2 || a.report[0].State != Active || a.report[1] != (Layer{"a layer", Missing, "not here"}) {
+		t.Errorf("%d layers were applied: %v, %v", applied, a.report, a.err)
+	}
+}
+
+func TestErrorOfLimitNamesIt(t *testing.T) {
+	if err := setLimits(Config{}, limit{"RLIMIT_NONE", 99, 0, false}); err != nil {
+		t.Error(err)
+	}
+	if err := setLimits(Config{}, limit{"RLIMIT_NONE", 99, 0, true}); !errors.Is(err, unix.EINVAL) || !strings.Contains(err.Error(), "RLIMIT_NONE") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestErrorOfStartIsReturned(t *testing.T) {
+	if err := Start(exec.Command("/no/such/program")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
 	}
 }
