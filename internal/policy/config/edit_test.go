@@ -117,6 +117,14 @@ func TestPinAndRemovePlugin(t *testing.T) {
 	if got, err := content(parse(t, two).PinPlugin(0, "x")); err == nil {
 		t.Errorf("an invalid digest was accepted: %q", got)
 	}
+	for _, index := range []int{-1, 2} {
+		if got, err := content(parse(t, two).PinPlugin(index, digest)); err == nil {
+			t.Errorf("the plugin %d, which does not exist, was pinned: %q", index, got)
+		}
+		if got, err := parse(t, two).RemovePlugin(index); err == nil {
+			t.Errorf("the plugin %d, which does not exist, was removed: %q", index, got)
+		}
+	}
 }
 
 func parse(t *testing.T, text string) *config.Config {

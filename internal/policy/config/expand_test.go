@@ -74,9 +74,10 @@ path = "${env:HOME}/p/"
 }
 
 func TestExpandRefuses(t *testing.T) {
-	set := environ{"HUSH": "hush", "UP": "hush/../..", "VAR": "/${home}/hush", "ABS": hostPath("/hush"), "NUL": hostPath("/hush\x00")}
+	set := environ{"HUSH": "hush", "UP": "hush/../..", "VAR": "/${home}/hush", "ABS": hostPath("/hush"), "NUL": hostPath("/hush\x00"), "EMPTY": ""}
 	for name, c := range map[string]struct{ text, want string }{
 		"a variable that is not set":         {conf("env = { A = '${env:NONE}' }"), "3 plugins[0].env.A: the variable NONE is not set"},
+		"a path that becomes empty":          {"[[plugins]]\npath = '${env:EMPTY}'", `2 plugins[0].path: "${env:EMPTY}", after expansion, is empty`},
 		"one in a directory's path":          {conf("fs = [\n{ path = '${env:NONE}', access = 'r' }]"), "4 plugins[0].fs[0].path: the variable NONE is not set"},
 		"one in a plugin's path":             {"[[plugins]]\npath = '${env:NONE}'", "2 plugins[0].path: the variable NONE is not set"},
 		"one in the audit's file":            {"[audit]\nfile = '${env:NONE}'", "2 audit.file: the variable NONE is not set"},

@@ -95,8 +95,10 @@ func TestDecideRemotes(t *testing.T) {
 		"a request for any grants none": {decide{caps: caps("'*'"), config: conf("")}, "",
 			"warning /p/plugin.toml:10 capabilities.git[0].remotes: asks for any remote, but is granted only those that a config file names"},
 		"a config without remotes grants none": {decide{caps: caps("'https://h/r'"), config: git("")}, "", ""},
-		"remotes are normalized":               {decide{caps: caps("'https://h/r'"), config: git("'https://H:443/r/'")}, "https://h/r", ""},
-		"a request for any allows any":         {decide{caps: caps("'*'"), config: git("'https://c/r', '*'")}, "https://c/r,*", ""},
+		"two grants of a repository are merged": {decide{caps: caps("'*'"), config: conf("git = [{ repo = '${project}', access = 'r', remotes = ['https://a/r', 'https://b/r'] }, " +
+			"{ repo = '${project}', access = 'r', remotes = ['https://b/r', 'https://c/r'] }]")}, "https://a/r,https://b/r,https://c/r", ""},
+		"remotes are normalized":       {decide{caps: caps("'https://h/r'"), config: git("'https://H:443/r/'")}, "https://h/r", ""},
+		"a request for any allows any": {decide{caps: caps("'*'"), config: git("'https://c/r', '*'")}, "https://c/r,*", ""},
 		"an unrequested one is refused": {decide{caps: caps("'https://h/r'"), config: git("'https://h/r2'")}, "https://h/r2",
 			"error /etc/bulkhead.toml:3 plugins[0].git[0].remotes: notes does not ask for the remote https://h/r2"},
 		"any remote exceeds a request for one": {decide{caps: caps("'https://h/r'"), config: git("'*'")}, "*",

@@ -153,6 +153,7 @@ func TestParseRefuses(t *testing.T) {
 		"an unknown limit":                                  {"[defaults.limits]\nmem = '1MiB'", "2 defaults.limits.mem: is not a known key"},
 		"an unknown default":                                {"[defaults]\nread_only = true", "2 defaults.read_only: is not a known key"},
 		"a server without name":                             {"[server]", "1 server.name: is missing"},
+		"a title and a bound, without name":                 {"[server]\ntitle = 'X'\nmemory = '64MiB'", "1 server.name: is missing"},
 		"a title without name":                              {"[server]\ntitle = 'X'", "1 server.name: is missing"},
 		"an invisible title":                                {"[server]\nname = 'x'\ntitle = \"X\\u200b\"", "3 server.title: is longer than 200 bytes, or contains invisible characters"},
 		"a long title":                                      {"[server]\nname = 'x'\ntitle = '" + strings.Repeat("x", 201) + "'", "3 server.title: is longer than 200 bytes"},

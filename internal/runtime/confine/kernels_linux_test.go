@@ -150,3 +150,12 @@ func TestErrorOfStartIsReturned(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestRootNeedsNamespacesOrCapability(t *testing.T) {
+	if err := probeRoot(nil); err != nil {
+		t.Errorf("with namespaces: got %v", err)
+	}
+	if err := probeRoot(missingError("refused")); (err == nil) != hasCapability(unix.CAP_SYS_CHROOT) {
+		t.Errorf("without namespaces, and with the capability %t: got %v", hasCapability(unix.CAP_SYS_CHROOT), err)
+	}
+}

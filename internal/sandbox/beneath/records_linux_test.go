@@ -29,7 +29,7 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		after []byte // what follows a valid record
 	}{
-		"a short record": {record("name", unix.DT_REG)[:18]}, "a length of 0": {length(0)}, "a length without a name": {length(18)}, "a length behind the end": {length(100)},
+		"a few bytes": {record("name", unix.DT_REG)[:10]}, "a short record": {record("name", unix.DT_REG)[:18]}, "a length of 0": {length(0)}, "a length without a name": {length(18)}, "a length behind the end": {length(100)},
 	} {
 		file, err := os.Open(t.TempDir())
 		if err != nil {
@@ -91,6 +91,19 @@ func TestModeOf(t *testing.T) {
 	} {
 		if got := modeOf(mode); got != want {
 			t.Errorf("%o: got %v, want %v", mode, got, want)
+		}
+	}
+}
+
+func TestErrorOfListingIsReturned(t *testing.T) {
+	file, err := os.Open(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for range 2 {
+		if got, err := List(file).Read(10); !errors.Is(err, unix.ENOTDIR) || len(got) > 0 {
+			t.Errorf("a file: got %v, %v", got, err)
 		}
 	}
 }
