@@ -108,3 +108,11 @@ func TestWatchReportsProcessThatCannotBeMeasured(t *testing.T) {
 		})
 	}
 }
+
+func TestBoundOfZeroBoundsNothing(t *testing.T) {
+	for _, b := range []Bounds{{}, {Memory: 1 << 40}, {Threads: 1 << 40}} {
+		if reason := b.exceeded(Usage{Memory: 1 << 39, Threads: 1 << 39}); reason != "" {
+			t.Errorf("%+v: %s", b, reason)
+		}
+	}
+}
