@@ -193,8 +193,11 @@ func TestConcurrentServersLoseNoMemory(t *testing.T) {
 		c := programCommand(t, "serve", "--plugins", built.plugins(t), "--plugin", "memory", "--project", project)
 		c.Env = append(c.Env, state)
 		servers = append(servers, startServer(t, c))
-		for i := range rounds {
-			servers[number].sendCall("create_entities", fmt.Sprintf(`{"entities":[{"name":"n%d of %d","entityType":"t","observations":[]}]}`, i, number))
+		servers[number].mustCall("read_graph", `{}`) // both have a worker before the first change
+	}
+	for i := range rounds {
+		for number, s := range servers {
+			s.sendCall("create_entities", fmt.Sprintf(`{"entities":[{"name":"n%d of %d","entityType":"t","observations":[]}]}`, i, number))
 		}
 	}
 	for _, s := range servers {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,5 +126,32 @@ func TestLargeArgumentsAreRefused(t *testing.T) {
 	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("the file was written")
+	}
+}
+
+// TestWritersLockAndNotify checks that the tools that write, and no others, lock the directory of the file and notify
+// subscribers of the resource.
+func TestWritersLockAndNotify(t *testing.T) {
+	host, file := newHost(t)
+	for tool, arguments := range map[string]string{
+		"create_entities": `{"entities":[]}`, "create_relations": `{"relations":[]}`, "add_observations": `{"observations":[]}`,
+		"delete_entities": `{"entityNames":[]}`, "delete_observations": `{"deletions":[]}`, "delete_relations": `{"relations":[]}`,
+		"read_graph": `{}`, "search_nodes": `{"query":""}`, "open_nodes": `{"names":[]}`,
+	} {
+		var wantLocked, wantSent []string
+		if !slices.Contains([]string{"read_graph", "search_nodes", "open_nodes"}, tool) {
+			wantLocked, wantSent = []string{filepath.Dir(file)}, []string{`notifications/resources/updated {"uri":"memory://knowledge-graph"}`}
+		}
+		locks, notifications := len(host.LockedFolders()), len(host.Notifications())
+		if result, err := host.CallTool(tool, arguments); err != nil || result.IsError {
+			t.Fatal(tool, result, err)
+		}
+		var sent []string
+		for _, n := range host.Notifications()[notifications:] {
+			sent = append(sent, n.Method+" "+string(n.Params))
+		}
+		if locked := host.LockedFolders()[locks:]; !slices.Equal(locked, wantLocked) || !slices.Equal(sent, wantSent) {
+			t.Errorf("%s: locked %q, want %q; sent %q, want %q", tool, locked, wantLocked, sent, wantSent)
+		}
 	}
 }
