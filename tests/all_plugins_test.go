@@ -21,6 +21,7 @@ var workflowPlugins = []string{"chant", "openspec", "mcpkg", "agentpack", "aam"}
 
 // allPlugins has the names of all plugins, in the order of the config in testdata/all-plugins.
 var allPlugins = append(slices.Clone(workflowPlugins),
+	"filesystem",
 	"memory",
 	"time",
 )
@@ -147,6 +148,7 @@ func TestAllPluginsInOneServer(t *testing.T) {
 	c.mcpkg(p)
 	c.agentpack(p)
 	c.aam(p)
+	c.filesystem(p)
 	c.prompts()
 	c.resources()
 	if err := c.Close(); err != nil {
@@ -186,6 +188,14 @@ func (c pluginsClient) mcpkg(p *testUser) {
 		c.t.Errorf("no item in the state directories: %q", kept)
 	}
 	if got := c.mustCall("export_project", nil, nil); !containsAll(got, "Which apples are ripe?", "orchard://map") {
+		c.t.Errorf("got %s", got)
+	}
+}
+
+func (c pluginsClient) filesystem(p *testUser) {
+	c.t.Helper()
+	c.mustCall("write_file", members{"path": "frost.txt", "content": "Cover the trees"}, nil)
+	if got := c.mustCall("search_files", members{"path": ".", "pattern": "*.txt"}, nil); got != p.path("project/frost.txt") {
 		c.t.Errorf("got %s", got)
 	}
 }

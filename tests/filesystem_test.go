@@ -258,24 +258,8 @@ func TestFilesystemListsToolsOfReferenceServer(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)), &list); err != nil {
 		t.Fatal(err)
 	}
-	var strip func(v any)
-	strip = func(v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			if _, text := v["description"].(string); text {
-				delete(v, "description")
-			}
-			for _, member := range v {
-				strip(member)
-			}
-		case []any:
-			for _, item := range v {
-				strip(item)
-			}
-		}
-	}
 	for _, tool := range list.Result.Tools {
-		strip(tool)
+		undescribed(tool)
 		delete(tool, "icons")
 	}
 	for _, tool := range recorded.Tools {
@@ -361,4 +345,49 @@ func TestFilesystemRefusesEscapes(t *testing.T) {
 	if records != len(attacks) || len(attacks) < 80 {
 		t.Errorf("%d of %d calls are recorded", records, len(attacks))
 	}
+}
+
+// TestFilesystemWithSeveralDirectories checks the order of grants, their aliases, relative paths, and moves between them.
+func TestFilesystemWithSeveralDirectories(t *testing.T) {
+	t.Parallel()
+	root := newDir(t, map[string]string{"b/run.sh": "#!/bin/sh\n", "b/dir/x": "x", "a/only-in-a": "a", "real/r": "r"})
+	for _, err := range []error{os.Symlink("real", filepath.Join(root, "alias")), os.Chmod(filepath.Join(root, "b/run.sh"), 0o755)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := filepath.Join(newDir(t, map[string]string{"bulkhead.toml": fmt.Sprintf("[[plugins]]\npath = %q\nfs = [{ path = %q, access = \"rw\" }, { path = %q, access = \"rw\" }, { path = %q, access = \"r\" }]\n",
+		filepath.Join(built.plugins(t), "filesystem"), root+"/b", root+"/a", root+"/alias")}), "bulkhead.toml")
+	s := startServer(t, programCommand(t, "serve", "--config", config, "--log-level", "error"))
+	all := strings.NewReplacer("$R", root).Replace("$R/b, $R/a, $R/alias, $R/real")
+	for _, c := range []struct{ tool, arguments, want string }{
+		{"list_allowed_directories", `{}`, "Allowed directories:\n" + strings.ReplaceAll(all, ", ", "\n")},
+		{"read_text_file", `{"path":"run.sh"}`, "#!/bin/sh\n"},
+		{"read_text_file", `{"path":"$R/alias/r"}`, "r"},
+		{"read_text_file", `{"path":"$R/real/r"}`, "r"},
+		{"read_text_file", `{"path":"../a/only-in-a"}`, "a"},
+		{"read_text_file", `{"path":"only-in-a"}`, "ENOENT: no such file or directory, open '$R/b/only-in-a'"},
+		{"read_text_file", `{"path":"$R/none"}`, "Access denied - path outside allowed directories: $R/none not in " + all},
+		{"write_file", `{"path":"$R/alias/new","content":"x"}`, "EACCES: permission denied, open '$R/real/new'"},
+		{"move_file", `{"source":"run.sh","destination":"$R/a/moved.sh"}`, "Successfully moved run.sh to $R/a/moved.sh"},
+		{"move_file", `{"source":"dir","destination":"$R/a/dir"}`, "EXDEV: cross-device link not permitted, rename '$R/b/dir' -> '$R/a/dir'"},
+		{"list_directory", `{"path":"$R/b"}`, "[DIR] dir"},
+	} {
+		if got := s.call(c.tool, strings.ReplaceAll(c.arguments, "$R", root)).Text; got != strings.ReplaceAll(c.want, "$R", root) {
+			t.Errorf("%s %s: got %q, want %q", c.tool, c.arguments, got, c.want)
+		}
+	}
+	info, err := os.Stat(filepath.Join(root, "a/moved.sh"))
+	if err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the moved file: %v %v", info, err)
+	}
+	then := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
+	if err := os.Chtimes(filepath.Join(root, "a/only-in-a"), then, then.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	text := s.mustCall("get_file_info", `{"path":"`+root+`/a/only-in-a"}`)
+	if !containsAll(text, "accessed: Sat Feb 03 2001 04:05:06 GMT+0000", "modified: Sat Feb 03 2001 05:05:06") || strings.Contains(text, "created: Sat Feb 03 2001") {
+		t.Errorf("got %s", text)
+	}
+	s.end()
 }

@@ -25,8 +25,9 @@ func TestInspector(t *testing.T) {
 	sets := map[string][]string{
 		"all": {"--allow-write"}, "chant": {"--plugin", "chant"}, "openspec": {"--plugin", "openspec"}, "mcpkg": {"--plugin", "mcpkg"},
 		"agentpack": {"--plugin", "agentpack"}, "aam": {"--plugin", "aam", "--allow-write"},
-		"memory": {"--plugin", "memory"},
-		"time":   {"--plugin", "time"},
+		"filesystem": {"--plugin", "filesystem"},
+		"memory":     {"--plugin", "memory"},
+		"time":       {"--plugin", "time"},
 	}
 	for _, era := range inspectorEras {
 		for name, args := range sets {

@@ -159,10 +159,13 @@ func (i *initCommand) choose(ctx context.Context, stdin io.Reader, stdout io.Wri
 		return nil
 	}
 	if !asks {
-		return usage.Errorf("name the plugins with --plugin, or pass --all: the plugins in %s are %s", dir, strings.Join(names, ", "))
+		return usage.Errorf("name the plugins with --plugin, or pass --all: the plugins in %s are %s", dir, strings.Join(slices.Sorted(slices.Values(names)), ", "))
 	}
-	fmt.Fprintf(stdout, "The plugins in %s:\n\n", oneLine(dir))
+	fmt.Fprintf(stdout, "The plugins in %s:\n", oneLine(dir))
 	for n, c := range choices {
+		if n == 0 || c.Everyday != choices[n-1].Everyday {
+			fmt.Fprintf(stdout, "\n%s\n", map[bool]string{true: "For every day:", false: "For workflows of projects that are prepared for them:"}[c.Everyday])
+		}
 		fmt.Fprintf(stdout, "  %d  %-10s  %s\n                 needs %s\n", n+1, c.Name, excerpt(c.Description), oneLine(c.Needs))
 	}
 	i.names, err = askNames(ctx, stdin, names)

@@ -63,16 +63,27 @@ func (s *Setup) Changes() bool { return s.Adds != "" || len(s.Files) > 0 }
 type Choice struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	Needs       string `json:"needs"` // what the plugin needs, in one line
+	Needs       string `json:"needs"`    // what the plugin needs, in one line
+	Everyday    bool   `json:"everyday"` // works in any project; otherwise it is for projects that are prepared for it
 }
 
-// Choices returns the installed plugins, and the directory that contains them.
+// Choices returns the installed plugins, those for every day first, and the directory that contains them.
 func Choices(o discovery.Options) ([]Choice, string, error) {
 	installed, dir, err := discovery.Installed(o)
 	var all []Choice
 	for _, c := range installed {
-		all = append(all, Choice{c.Name(), c.Manifest.Description, needs(c.Manifest)})
+		prepared := func(r manifest.Requirement) bool { return !r.Optional }
+		all = append(all, Choice{c.Name(), c.Manifest.Description, needs(c.Manifest), !slices.ContainsFunc(c.Manifest.Requires, prepared)})
 	}
+	slices.SortStableFunc(all, func(a, b Choice) int {
+		switch {
+		case a.Everyday == b.Everyday:
+			return 0
+		case a.Everyday:
+			return -1
+		}
+		return 1
+	})
 	return all, dir, err
 }
 
