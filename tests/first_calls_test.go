@@ -33,7 +33,7 @@ func TestOfferedToolsWorkInEmptyRepository(t *testing.T) {
 			called = append(called, tool.Name)
 		}
 	}
-	want := []string{"aam_list", "aam_validate", "aam_config_get", "aam_registry_list", "aam_doctor", "list_allowed_directories"}
+	want := []string{"aam_list", "aam_validate", "aam_config_get", "aam_registry_list", "aam_doctor", "list_allowed_directories", "read_graph"}
 	if !slices.Equal(called, want) {
 		t.Errorf("called %q, want %q", called, want)
 	}

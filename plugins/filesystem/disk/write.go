@@ -109,14 +109,14 @@ func (d Disk) Move(source, destination string) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return failure(err, "lstat", to)
 	}
-	err = os.Rename(from, to)
-	if errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.EXDEV) {
-		err = d.copy(from, to)
+	move := os.Rename
+	if d.directory(from) != d.directory(to) { // the sandbox renames within a granted directory only
+		move = d.copy
 	}
-	return failure(err, "rename", from, to)
+	return failure(move(from, to), "rename", from, to)
 }
 
-// copy moves a regular file to another granted directory, which a rename does not reach.
+// copy moves a regular file to another granted directory.
 func (d Disk) copy(from, to string) error {
 	info, err := os.Lstat(from)
 	if err != nil || !info.Mode().IsRegular() {
