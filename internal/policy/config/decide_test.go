@@ -223,6 +223,7 @@ func TestDecideDirectories(t *testing.T) {
 			`error /etc/bulkhead.toml:3 plugins[0].fs[0].path: "${state}" has an unset variable`},
 		"the first reason to leave a plugin out is kept":                  {decide{caps: fs("${project}/a r", "${project}/b r"), places: &noProject}, state, "it needs ${project}/a: pass --project", ""},
 		"the access of a config's directory is at most what is requested": {decide{caps: fs("/x rw"), config: conf(`fs = [{ path = "/x", access = "r" }]`)}, "r /x," + state, "", ""},
+		"a directory that is granted twice has the wider access":          {decide{caps: fs("/x rw"), config: conf(`fs = [{ path = "/x", access = "rw" }, { path = "/x", access = "r" }]`)}, "rw /x," + state, "", ""},
 		"a config's directory beside one that is refused": {decide{caps: fs("/x r"), config: conf(`fs = [{ path = "/x", access = "rw" }, { path = "/y", access = "r" }]`)}, "r /y," + state, "",
 			`error /etc/bulkhead.toml:3 plugins[0].fs[0].access: notes asks for no more than access = "r"`},
 		"without a home directory its subdirectories are dropped": {decide{caps: fs("${home}/x r"), places: &noHome, config: conf("")}, state, "",

@@ -107,3 +107,27 @@ func TestErrorOfListingIsReturned(t *testing.T) {
 		}
 	}
 }
+
+func TestClosedDirectoryHasNoDescriptor(t *testing.T) {
+	file, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	d, err := New(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub, err := d.OpenDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close() // has no effect: the descriptor is that of the file
+	sub.Close()
+	if _, err := d.Stat(); err != nil {
+		t.Errorf("a directory of an open file: %v", err)
+	}
+	if _, err := sub.Stat(); !errors.Is(err, unix.EBADF) {
+		t.Errorf("a closed directory: got %v", err)
+	}
+}

@@ -28,6 +28,7 @@ func TestCommitIsBounded(t *testing.T) {
 		"a message that is not UTF-8": {abi.GitNewCommit{Branch: "b", Message: "\xff", Changes: change(1, 0)}, "message: it has 1 bytes"},
 		"a message with NUL":          {abi.GitNewCommit{Branch: "b", Message: "a\x00", Changes: change(1, 0)}, "message: it has 2 bytes"},
 		"a message of white space":    {abi.GitNewCommit{Branch: "b", Message: " \n\t", Changes: change(1, 0)}, "message: it is empty"},
+		"an invalid branch of a base": {abi.GitNewCommit{Branch: "-b", Base: "a", Message: "m", Changes: change(1, 0)}, "-b"},
 		"an invalid branch":           {abi.GitNewCommit{Branch: "-b", Message: "m", Changes: change(1, 0)}, "-b"},
 		"an invalid base":             {abi.GitNewCommit{Branch: "b", Base: "-a", Message: "m", Changes: change(1, 0)}, "-a"},
 	} {

@@ -242,6 +242,7 @@ func TestCommitIdentity(t *testing.T) {
 		{"each by itself", "[user]\n\temail = r@example.com\n", gittest.Someone, "Some One <r@example.com>"},
 		{"characters that could forge a header are removed", "[user]\n\tname = \"a <x>\\nparent 0\"\n", gittest.Someone, "a xparent 0 <one@example.com>"},
 		{"none", "", git.Identity{}, ""},
+		{"no address", "[user]\n\tname = R\n", git.Identity{}, ""},
 		{"no name", "[user]\n\temail = r@example.com\n", git.Identity{}, ""},
 		{"a name of punctuation", "[user]\n\tname = \" . \"\n\temail = r@example.com\n", git.Identity{}, ""},
 	}

@@ -235,8 +235,8 @@ func TestFileSizeIsLimited(t *testing.T) {
 			}
 		})
 		t.Run(layout+": a larger file is an error that says so", func(t *testing.T) {
-			_, err := ops.ReadFile(t.Context(), abi.GitFile{Repo: r.Dir, Branch: "main", Path: "over"})
-			if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), "1001 bytes, more than the limit of 1000") {
+			got, err := ops.ReadFile(t.Context(), abi.GitFile{Repo: r.Dir, Branch: "main", Path: "over"})
+			if got.Found || len(got.Content) > 0 || gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), "1001 bytes, more than the limit of 1000") {
 				t.Errorf("got %v", err)
 			}
 		})

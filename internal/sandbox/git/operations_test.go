@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,6 +83,11 @@ func TestDamagedRepositoryIsReported(t *testing.T) {
 			gittest.Write(t, r.Dot+"/objects/pack/pack-1.pack", "x")
 		},
 			[]string{"FindCommit", "ReadFile", "ResolveRef", "Status"}},
+		"absent objects": {func(r *gittest.Repo) {
+			gittest.Must(t, os.RemoveAll(r.Dot+"/objects"))
+			gittest.Mkdir(t, r.Dot+"/objects")
+		},
+			[]string{"FindCommit", "ReadFile", "Status"}},
 		"a malformed reference": {func(r *gittest.Repo) { gittest.Write(t, r.Dot+"/refs/heads/main", "x\n") },
 			[]string{"BranchExists", "CurrentBranch", "FindCommit", "ReadFile", "ResolveRef", "Status"}},
 		"a malformed configuration": {func(r *gittest.Repo) { gittest.Write(t, r.Dot+"/config", "[") }, []string{"RemoteURL", "Status", "Ignored"}},
@@ -207,5 +213,30 @@ func TestBranchOfUnbornHeadIsNotCreated(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, gittest.Snapshot(t, r.Dir)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestFilesHaveEightMiBByDefault(t *testing.T) {
+	r := gittest.New(t, t.TempDir())
+	r.Branch("main", r.Commit("m\n", 1, r.Tree(gittest.File("fits", r.Blob(strings.Repeat("f", 8<<20))), gittest.File("over", r.Blob(strings.Repeat("f", 8<<20+1))))))
+	ops := gittest.Granted(r.Dir)
+	if got, err := ops.ReadFile(t.Context(), abi.GitFile{Repo: r.Dir, Branch: "main", Path: "fits"}); err != nil || len(got.Content) != 8<<20 {
+		t.Errorf("got %d bytes, %v", len(got.Content), err)
+	}
+	if _, err := ops.ReadFile(t.Context(), abi.GitFile{Repo: r.Dir, Branch: "main", Path: "over"}); gittest.Code(err) != abi.HostFailed {
+		t.Errorf("a byte more: got %v", err)
+	}
+}
+
+func TestGrantThatCannotBeOpenedIsReported(t *testing.T) {
+	r := gittest.Sample(t, t.TempDir())
+	file, err := os.Open(filepath.Join(r.Dot, "HEAD"))
+	gittest.Must(t, err)
+	defer file.Close()
+	ops := git.New(git.Config{Grants: []git.Grant{{Repo: r.Dir, Dir: file}}})
+	for name, operate := range operations {
+		if err := operate(t.Context(), ops, r.Dir); gittest.Code(err) != abi.HostFailed {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }

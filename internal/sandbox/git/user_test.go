@@ -54,3 +54,14 @@ func TestReadUserIsBounded(t *testing.T) {
 		t.Errorf("got %+v, %d bytes, %v", u.Identity, len(u.Excludes), err)
 	}
 }
+
+// A relative path would be one of the host's working directory, which is the project in many cases.
+func TestRelativeIgnoreFileIsNotRead(t *testing.T) {
+	home, work := t.TempDir(), t.TempDir()
+	t.Chdir(work)
+	gittest.Write(t, work+"/mine", "*\n")
+	gittest.Write(t, home+"/.gitconfig", "[core]\n\texcludesFile = mine\n")
+	if u, err := git.ReadUser(home, ""); err != nil || u.Excludes != nil {
+		t.Errorf("got %q, %v", u.Excludes, err)
+	}
+}
