@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,6 +84,27 @@ func TestApplyRefusesAndChangesNothing(t *testing.T) {
 			noJournal(t, l)
 		})
 	}
+}
+
+// unmakable is a file system on which the journal's directory cannot be created.
+type unmakable struct {
+	noSync
+	dir string
+}
+
+func (u unmakable) Mkdir(path string, mode fs.FileMode) error {
+	if path == u.dir {
+		return syscall.EROFS
+	}
+	return u.noSync.Mkdir(path, mode)
+}
+
+func TestJournalThatCannotBeWrittenIsReported(t *testing.T) {
+	s := newScene(t, false)
+	if err := s.apply(unmakable{dir: s.log.Dir}); !errors.Is(err, syscall.EROFS) {
+		t.Errorf("got %v", err)
+	}
+	same(t, s.root, s.before)
 }
 
 func TestApplyRefusesPathWrittenTwice(t *testing.T) {
