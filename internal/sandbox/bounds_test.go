@@ -17,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -285,6 +286,46 @@ func TestDerivedDataHaveOneMiB(t *testing.T) {
 		entries, _ := decodeScan(t, answer.(binaryAnswer))
 		if got := texts(entries); !strings.Contains(got, "a.md 0x4 "+want) {
 			t.Errorf("%d bytes: got %.200s, want %s", size, got, want)
+		}
+	}
+}
+
+func TestLockerNeedsValidGrant(t *testing.T) {
+	file, err := os.Open(os.Args[0]) // not a directory
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for name, c := range map[string]LockerConfig{
+		"a file for names":  {Names: file},
+		"a mount twice":     {Mounts: []vfs.Mount{{Path: "/a"}, {Path: "/a"}}},
+		"a malformed glob":  {Hidden: Hidden{Patterns: []string{"[a"}}},
+		"a file as a mount": {Mounts: []vfs.Mount{{Path: "/a", Dir: file}}},
+	} {
+		if l, err := NewLocker(c); err == nil || l != nil {
+			t.Errorf("%s: got %v, %v", name, l, err)
+		}
+	}
+}
+
+// The paths of a command are relative to the working directory, those of other modules to the root of the tree.
+func TestPathsOfCommandsAreRelative(t *testing.T) {
+	w := newWorld(t)
+	for _, relative := range []bool{false, true} {
+		c, err := openGrant(Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{Cwd: w.path("$W/work")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Relative = relative
+		if err := os.WriteFile(w.path("$W/work/here"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		box, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, errno := box.FS(&faults{}).Stat("here"); (errno == 0) != relative {
+			t.Errorf("relative: %t: got %v", relative, errno)
 		}
 	}
 }
