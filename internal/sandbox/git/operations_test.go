@@ -102,6 +102,40 @@ func TestDamagedRepositoryIsReported(t *testing.T) {
 	}
 }
 
+func TestCommitInDamagedRepositoryIsReported(t *testing.T) {
+	for name, damage := range map[string]func(r *gittest.Repo){
+		"a malformed index of a pack": func(r *gittest.Repo) {
+			gittest.Write(t, r.Dot+"/objects/pack/pack-1.idx", "x")
+			gittest.Write(t, r.Dot+"/objects/pack/pack-1.pack", "x")
+		},
+		"absent objects":             func(r *gittest.Repo) { gittest.Must(t, os.RemoveAll(r.Dot+"/objects")) },
+		"a malformed HEAD":           func(r *gittest.Repo) { gittest.Write(t, r.Dot+"/HEAD", "x\n") },
+		"a file in place of objects": func(r *gittest.Repo) { occupyObjects(t, r) },
+	} {
+		r := gittest.Sample(t, filepath.Join(t.TempDir(), "r"))
+		damage(r)
+		before := gittest.Snapshot(t, r.Dir)
+		if _, err := gittest.Writer(r.Dir).CommitBranch(t.Context(), gittest.NewCommit(r, gittest.Text("a", "a"))); gittest.Code(err) != abi.HostFailed {
+			t.Errorf("%s: got %v", name, err)
+		}
+		after := gittest.Snapshot(t, r.Dir)
+		if _, made := after[".git/refs/heads/new"]; made || name != "a file in place of objects" && len(after) != len(before) {
+			t.Errorf("%s: the repository was changed: %s", name, cmp.Diff(before, after))
+		}
+	}
+}
+
+// occupyObjects puts files where the directories of new objects would be.
+func occupyObjects(t *testing.T, r *gittest.Repo) {
+	t.Helper()
+	for n := range 256 {
+		path := filepath.Join(r.Dot, "objects", fmt.Sprintf("%02x", n))
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			gittest.Write(t, path, "")
+		}
+	}
+}
+
 // Without the user's configuration, ignored files would count as untracked, and commits would have another author.
 func TestUnreadableUserConfigurationIsReported(t *testing.T) {
 	r := gittest.Sample(t, t.TempDir())
