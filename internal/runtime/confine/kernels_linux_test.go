@@ -118,9 +118,14 @@ func TestThreadsThatCannotBeCountedAreNotRestricted(t *testing.T) {
 	}
 }
 
-func TestInheritedDescriptorsAreClosedOnlyByList(t *testing.T) {
-	if err := (&application{}).closeInherited(); !errors.As(err, new(missingError)) {
-		t.Errorf("without a list: got %v, want a missing layer", err)
+func TestLayersThatConfigLeavesOutAreMissing(t *testing.T) {
+	a := &application{}
+	for want, apply := range map[string]func() error{
+		"no list of descriptors to keep": a.closeInherited, "no limit is given": a.limitThreads, "no directory is given": a.detachHandles, "no root directory is given": a.changeRoot,
+	} {
+		if err := apply(); !errors.As(err, new(missingError)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want a missing layer: %s", err, want)
+		}
 	}
 }
 

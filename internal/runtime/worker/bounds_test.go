@@ -300,6 +300,16 @@ func TestInputAtItsLimitIsSent(t *testing.T) {
 	}
 }
 
+// The timer of an idle worker may fire after the worker was retired.
+func TestExpiryWithoutWorkerHasNoEffect(t *testing.T) {
+	s := newSupervisor(t, nil)
+	s.expire()
+	wantEcho(t, s)
+	s.Retire("the test")
+	s.expire()
+	wantEcho(t, s)
+}
+
 func TestInheritedFilesAreNumbered(t *testing.T) {
 	l := &Launch{}
 	if got := l.Inherit(nil); got != 0 || len(l.Files) > 0 {

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -70,5 +71,17 @@ func TestWorkerKilledWhileStartingIsStartedAgain(t *testing.T) {
 				t.Errorf("%d workers were killed, want %d", len(asked), want.starts)
 			}
 		})
+	}
+}
+
+// Without the processor time, no worker is demoted.
+func TestProcessorTimeOfProcessIsKnown(t *testing.T) {
+	p := &process{command: &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}}
+	if used, err := p.processorTime(); err != nil || used < 0 {
+		t.Errorf("of this process: got %v, %v", used, err)
+	}
+	p.command.Process = &os.Process{Pid: -1}
+	if used, err := p.processorTime(); err == nil {
+		t.Errorf("of a process that does not exist: got %v", used)
 	}
 }

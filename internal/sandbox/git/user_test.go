@@ -65,3 +65,12 @@ func TestRelativeIgnoreFileIsNotRead(t *testing.T) {
 		t.Errorf("got %q, %v", u.Excludes, err)
 	}
 }
+
+// Users disable a setting that names a file by /dev/null.
+func TestDeviceInPlaceOfIgnoreFileIsEmpty(t *testing.T) {
+	home := t.TempDir()
+	gittest.Write(t, home+"/.gitconfig", "[core]\n\texcludesFile = /dev/null\n")
+	if u, err := git.ReadUser(home, ""); err != nil || u.Excludes != nil {
+		t.Errorf("got %q, %v", u.Excludes, err)
+	}
+}
