@@ -16,7 +16,10 @@ const (
 // paramsValues are the limits for operations with lists. Each is higher than the operation's own limit, so that for a
 // list that is slightly too long the more specific error of the operation is reported.
 var paramsValues = map[string]int{
-	abi.OpGitIgnored:      2_000,  // 1,000 paths
+	abi.OpGitIgnored:      2_000, // 1,000 paths
+	abi.OpGitObjects:      2_000, // 1,000 hashes
+	abi.OpGitAbbreviate:   2_000,
+	abi.OpGitHistory:      1_000,  // two lists of 100 hashes
 	abi.OpGitCommitBranch: 10_000, // 1,000 changes of up to 5 values each
 	abi.OpGitListRemote:   1_000,  // 100 names
 	abi.OpHTTPFetch:       1_000,  // 100 values of headers, each possibly in its own array
@@ -45,7 +48,8 @@ func (b *Box) admit(r abi.HostRequest) error {
 func (b *Box) ungranted(op string) string {
 	switch op {
 	case abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
-		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch:
+		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitState, abi.OpGitRefs, abi.OpGitHistory, abi.OpGitChanges,
+		abi.OpGitObjects, abi.OpGitAbbreviate, abi.OpGitCommitBranch:
 		if len(b.config.Repos) == 0 && b.config.Asks.Git {
 			return "this plugin is granted no repository, although its manifest asks for one: the config must grant it with git in the plugin's " +
 				"table, and --project must name the project if its repository is meant"

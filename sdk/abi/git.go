@@ -10,6 +10,12 @@ const (
 	OpGitIgnored       = "git/ignored"        // GitPaths -> GitIgnored
 	OpGitStatus        = "git/status"         // GitStatusQuery -> GitStatus
 	OpGitCommitBranch  = "git/commit_branch"  // GitNewCommit -> GitCommitted
+	OpGitState         = "git/state"          // GitRepo -> GitState
+	OpGitRefs          = "git/refs"           // GitRefsQuery -> GitRefs
+	OpGitHistory       = "git/history"        // GitHistoryQuery -> GitHistory
+	OpGitChanges       = "git/changes"        // GitChangesQuery -> GitChanges
+	OpGitObjects       = "git/objects"        // GitHashes -> GitObjects
+	OpGitAbbreviate    = "git/abbreviate"     // GitHashes -> GitAbbreviated
 	OpGitListRemote    = "git/list_remote"    // GitRemoteQuery -> GitRemoteRefs
 	OpGitFetch         = "git/fetch"          // GitFetch -> GitFetched
 )
@@ -107,6 +113,7 @@ const (
 	GitModeFile       = "100644"
 	GitModeExecutable = "100755"
 	GitModeLink       = "120000" // a symbolic link, whose target is the content
+	GitModeSubmodule  = "160000" // a commit of a submodule
 )
 
 // GitNewCommit asks for a new branch with one new commit. The parent of the commit is the commit of the local branch Base, or of HEAD if

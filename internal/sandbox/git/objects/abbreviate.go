@@ -14,9 +14,9 @@ const (
 	minPrefix = 4 // fewest digits of an abbreviated hash that is looked up, as in git
 )
 
-// abbreviate shortens a hash as git does by default: to a length at which a collision among the packed objects is unlikely. If that prefix
+// Abbreviate shortens a hash as git does by default: to a length at which a collision among the packed objects is unlikely. If that prefix
 // is not unique, it is extended until it is.
-func (s *Store) abbreviate(h plumbing.Hash) (string, error) {
+func (s *Store) Abbreviate(h plumbing.Hash) (string, error) {
 	hex := h.String()
 	var packed uint64
 	for _, p := range s.packs {

@@ -29,7 +29,7 @@ func (s *Store) FindCommit(head plumbing.Hash, text string) (string, error) {
 	for len(w.queue) > 0 {
 		next := heap.Pop(&w.queue).(*queuedCommit)
 		if next.matches {
-			return s.abbreviate(next.hash)
+			return s.Abbreviate(next.hash)
 		}
 		for _, parent := range next.parents {
 			if err := w.push(parent); err != nil {

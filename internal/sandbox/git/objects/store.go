@@ -109,13 +109,7 @@ func (s *Store) addPack(root *repo.Root, name string) error {
 // Get returns the content of an object, which may have at most limit bytes. It verifies the type and the hash of the object. Callers must
 // not change the content.
 func (s *Store) Get(h plumbing.Hash, kind plumbing.ObjectType, limit int64) ([]byte, error) {
-	o, ok, err := s.find(h, limit)
-	if err == nil && !ok {
-		// A concurrent repack may have moved the object to a pack that was not listed before.
-		if err = s.listPacks(); err == nil {
-			o, ok, err = s.find(h, limit)
-		}
-	}
+	o, ok, err := s.findAgain(h, limit)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s %s: %w", kind, h, err)
@@ -127,6 +121,31 @@ func (s *Store) Get(h plumbing.Hash, kind plumbing.ObjectType, limit int64) ([]b
 		return nil, fmt.Errorf("%s %s: damaged: its content does not match its hash", kind, h)
 	}
 	return o.data, nil
+}
+
+// Any is Get for an object of any type, which it returns too. The type is empty if there is no such object.
+func (s *Store) Any(h plumbing.Hash, limit int64) (kind string, content []byte, err error) {
+	o, ok, err := s.findAgain(h, limit)
+	switch {
+	case err != nil:
+		return "", nil, fmt.Errorf("%s: %w", h, err)
+	case !ok:
+		return "", nil, nil
+	case HashOf(o.kind, o.data) != h:
+		return "", nil, fmt.Errorf("%s %s: damaged: its content does not match its hash", o.kind, h)
+	}
+	return o.kind.String(), o.data, nil
+}
+
+// findAgain is find, and lists the packs again if the object is absent: a concurrent repack may have moved it to a pack that was not listed.
+func (s *Store) findAgain(h plumbing.Hash, limit int64) (object, bool, error) {
+	o, ok, err := s.find(h, limit)
+	if err == nil && !ok {
+		if err = s.listPacks(); err == nil {
+			o, ok, err = s.find(h, limit)
+		}
+	}
+	return o, ok, err
 }
 
 // Has reports whether an object exists. It does not read the object.

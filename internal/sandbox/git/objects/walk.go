@@ -13,6 +13,11 @@ const MaxFiles = 1_000_000
 // ErrStop ends a Walk when Visit returns it.
 var ErrStop = errors.New("the walk was stopped")
 
+var (
+	errTooManyFiles = fmt.Errorf("there are more than %d files", MaxFiles)
+	errPathTooLong  = fmt.Errorf("a path is longer than %d bytes", MaxPath)
+)
+
 // Walk visits the files of a tree in the order of the files' paths.
 type Walk struct {
 	Store *Store
@@ -39,7 +44,7 @@ func (w *Walk) walk(tree plumbing.Hash, prefix string) error {
 	for _, e := range all {
 		path := prefix + e.Name
 		if w.visited++; w.visited > MaxFiles {
-			return fmt.Errorf("there are more than %d files", MaxFiles)
+			return errTooManyFiles
 		}
 		switch {
 		case len(path) > MaxPath:

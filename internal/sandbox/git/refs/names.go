@@ -45,3 +45,19 @@ func Candidates(name string) []string {
 	}
 	return all
 }
+
+// CheckFull refuses a name that is not the full name of a reference below refs/.
+func CheckFull(name string) error {
+	if plumbing.ReferenceName(name).Validate() != nil || !strings.HasPrefix(name, "refs/") || len(name) > MaxName {
+		return hosterror.Invalid("ref: %q: not the full name of a reference", hosterror.Truncate(name))
+	}
+	return nil
+}
+
+// Short returns the name by which git shows a reference that is not the current branch: without refs/tags/ or refs/remotes/.
+func Short(name string) string {
+	if short, ok := strings.CutPrefix(name, "refs/tags/"); ok {
+		return short
+	}
+	return strings.TrimPrefix(name, "refs/remotes/")
+}

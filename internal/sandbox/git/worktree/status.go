@@ -5,10 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/objects"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/refs"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
-	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/worktree/ignore"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -18,25 +19,16 @@ import (
 // HEAD is a commit other than the one in the index.
 func Status(ctx context.Context, r *repo.Repository, userPatterns []byte, limit int) (abi.GitStatus, error) {
 	var none abi.GitStatus
-	config, err := r.CheckedConfig()
+	w, err := newWalk(ctx, r, userPatterns)
 	if err != nil {
 		return none, err
 	}
-	x, err := readIndex(ctx, r)
-	if err != nil {
-		return none, err
-	}
-	matcher, err := ignore.New(ctx, r, config.Bool("core", "ignorecase", false), userPatterns)
-	if err != nil {
-		return none, err
-	}
-	staged := &stagedChanges{limit: limit, index: x, codes: make([]byte, len(x.entries))}
+	w.limit = limit
+	staged := &stagedChanges{limit: limit, index: w.index, codes: make([]byte, len(w.index.entries))}
 	if err := staged.compareHead(ctx, r); err != nil {
 		return none, err
 	}
-	w := &walk{ctx: ctx, repo: r, index: x, ignore: matcher, fileMode: config.Bool("core", "filemode", true),
-		codes: make([]byte, len(x.entries)), limit: limit}
-	if err := w.dir("", matcher.Top()); err != nil {
+	if err := w.dir("", w.ignore.Top()); err != nil {
 		return none, err
 	}
 	return merge(staged, w), nil
@@ -50,57 +42,45 @@ type stagedChanges struct {
 	removed []string // paths that are in HEAD and not in the index
 }
 
-// compareHead compares the index with the tree of HEAD. One pass suffices, since both are sorted by path.
+// compareHead compares the index with the tree of HEAD.
 func (c *stagedChanges) compareHead(ctx context.Context, r *repo.Repository) error {
-	entries := c.index.entries
-	at := 0
-	markAdded := func(while func(name string) bool) {
-		for ; at < len(entries) && while(entries[at].name); at++ {
-			if e := &entries[at]; e.stage == 0 && !e.intent {
-				c.codes[at] = 'A'
-			}
-		}
-	}
-	err := walkHead(ctx, r, func(path string, tree objects.TreeEntry) error {
-		markAdded(func(name string) bool { return name < path })
-		if at == len(entries) || entries[at].name != path {
-			if len(c.removed) <= c.limit {
-				c.removed = append(c.removed, path)
-			}
-			return nil
-		}
-		for ; at < len(entries) && entries[at].name == path; at++ {
-			e := &entries[at]
-			switch {
-			case e.stage != 0 || e.intent:
-			case e.mode&^0o777 != tree.Mode&^0o777:
-				c.codes[at] = 'T'
-			case e.mode != tree.Mode || e.hash != tree.Hash:
-				c.codes[at] = 'M'
-			}
-		}
-		return nil
-	})
-	markAdded(func(string) bool { return true })
-	return err
-}
-
-// walkHead visits the files of HEAD's commit. On an unborn branch there are none.
-func walkHead(ctx context.Context, r *repo.Repository, visit func(string, objects.TreeEntry) error) error {
-	head, ok, err := refs.Resolve(ctx, r, "HEAD")
-	if err != nil || !ok {
-		return err
-	}
 	s, err := objects.Open(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	c, err := s.Commit(head)
+	tree, err := headTree(ctx, r, s)
 	if err != nil {
 		return err
 	}
-	return (&objects.Walk{Store: s, Visit: visit}).Tree(c.Tree)
+	return compareIndex(s, tree, c.index, func(path string, tree *objects.TreeEntry, first, last int) error {
+		if first == last && len(c.removed) <= c.limit {
+			c.removed = append(c.removed, path)
+		}
+		for i := first; i < last; i++ {
+			e := &c.index.entries[i]
+			switch {
+			case e.stage != 0 || e.intent:
+			case tree == nil:
+				c.codes[i] = 'A'
+			case e.mode&^0o777 != tree.Mode&^0o777:
+				c.codes[i] = 'T'
+			case e.mode != tree.Mode || e.hash != tree.Hash:
+				c.codes[i] = 'M'
+			}
+		}
+		return nil
+	})
+}
+
+// headTree returns the tree of HEAD's commit; the zero hash on an unborn branch.
+func headTree(ctx context.Context, r *repo.Repository, s *objects.Store) (plumbing.Hash, error) {
+	head, ok, err := refs.Resolve(ctx, r, "HEAD")
+	if err != nil || !ok {
+		return plumbing.ZeroHash, err
+	}
+	c, err := s.Commit(head)
+	return c.Tree, err
 }
 
 // merge combines staged and unstaged changes in the order of paths.

@@ -17,7 +17,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/objects"
-	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/refs"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/worktree/ignore"
 )
@@ -160,18 +159,11 @@ func (w *walk) subdir(name string, level *ignore.Level) error {
 // submodule compares a submodule's HEAD with the index. A submodule that is absent, or whose repository cannot be opened below the grant, is
 // reported as unchanged.
 func (w *walk) submodule(name string, want plumbing.Hash) (byte, error) {
-	sub, err := w.repo.Work.OpenRepository(path.Join(w.repo.Top, name))
-	if err == nil && sub != nil {
-		var head plumbing.Hash
-		var ok bool
-		if head, ok, err = refs.Resolve(w.ctx, sub, "HEAD"); err == nil && ok && head != want {
-			return 'M', nil
-		}
+	head, ok, err := w.submoduleHead(name)
+	if ok && head != want {
+		return 'M', nil
 	}
-	if w.ctx.Err() != nil {
-		return unchanged, w.ctx.Err()
-	}
-	return unchanged, nil
+	return unchanged, err
 }
 
 // hasUntracked reports whether an untracked directory contains a file that is not ignored, or is a repository. Git reports no other
@@ -249,13 +241,7 @@ func (w *walk) compare(t *indexEntry) (byte, error) {
 	if err != nil {
 		return notSeen, err
 	}
-	mode := uint32(objects.ModeFile)
-	switch {
-	case info.Mode&fs.ModeSymlink != 0:
-		mode = objects.ModeLink
-	case !w.fileMode && t.mode == objects.ModeExecutable, w.fileMode && info.Mode&0o100 != 0:
-		mode = objects.ModeExecutable
-	}
+	mode := w.modeOf(t, info)
 	stat := statOf(info)
 	switch {
 	case t.intent:
@@ -277,6 +263,17 @@ func (w *walk) compare(t *indexEntry) (byte, error) {
 		return 'M', nil
 	}
 	return unchanged, nil
+}
+
+// modeOf returns the mode of a file that is an entry's file or has replaced it.
+func (w *walk) modeOf(t *indexEntry, info beneath.Stat) uint32 {
+	switch {
+	case info.Mode&fs.ModeSymlink != 0:
+		return objects.ModeLink
+	case !w.fileMode && t.mode == objects.ModeExecutable, w.fileMode && info.Mode&0o100 != 0:
+		return objects.ModeExecutable
+	}
+	return objects.ModeFile
 }
 
 // same reports whether two results of stat are equal. It does not compare a field that one of them does not record.
