@@ -276,7 +276,10 @@ func TestReadsOfHistoryAreChecked(t *testing.T) {
 			_, err := ops.Refs(t.Context(), abi.GitRefsQuery{Repo: repo, Prefix: "refs/heads/"})
 			return err
 		},
-		"history": func(repo string) error { _, err := ops.History(t.Context(), abi.GitHistoryQuery{Repo: repo}); return err },
+		"history": func(repo string) error {
+			_, err := ops.History(t.Context(), abi.GitHistoryQuery{Repo: repo})
+			return err
+		},
 		"changes": func(repo string) error {
 			_, err := ops.Changes(t.Context(), abi.GitChangesQuery{Repo: repo, From: abi.GitIndex, To: abi.GitWorktree})
 			return err
