@@ -184,7 +184,7 @@ func askNames(ctx context.Context, stdin io.Reader, names []string) ([]string, e
 		case err == nil && n >= 1 && n <= len(names):
 			word = names[n-1]
 		case !slices.Contains(names, word):
-			return nil, usage.Errorf("%q is neither the name nor the number of a plugin: %s", word, usage.DidYouMean(word, names, "the plugins are "+strings.Join(names, ", ")))
+			return nil, usage.Errorf("%q is neither the name nor the number of a plugin: %s", word, usage.DidYouMean(word, names, "the plugins are "+strings.Join(slices.Sorted(slices.Values(names)), ", ")))
 		}
 		if !slices.Contains(chosen, word) {
 			chosen = append(chosen, word)

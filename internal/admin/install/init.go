@@ -88,7 +88,7 @@ func Choices(o discovery.Options) ([]Choice, string, error) {
 }
 
 // placeWords replaces the variables of paths with words for users.
-var placeWords = strings.NewReplacer("${project}/", "", "${cwd}/", "", "${project}", "the project", "${cwd}", "the working directory", "${home}", "~")
+var placeWords = strings.NewReplacer("${project}/", "", "${cwd}/", "", "${project}", "the project", "${cwd}", "the working directory", "${home}", "~", "${state}", "its own directory")
 
 // needs describes in one line what a plugin needs.
 func needs(m *manifest.Manifest) string {

@@ -73,3 +73,10 @@ func readFailure(err error, path string) error {
 	}
 	return failure(err, "open", path)
 }
+
+// refusal is an error in the words of the server that this plugin replaces, which begin with a capital letter.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }

@@ -7,7 +7,6 @@ package disk
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -60,7 +59,7 @@ func (d Disk) resolve(requested string) (string, error) {
 		at = path.Join(d.Home, at[1:])
 	}
 	if windowsPath.MatchString(at) {
-		return "", fmt.Errorf("Access denied - Windows-style path received on a POSIX host: %s", requested) //nolint:staticcheck // the text of the server that this plugin replaces
+		return "", refuse("Access denied - Windows-style path received on a POSIX host: %s", requested)
 	}
 	absolute := path.Clean(at)
 	if !path.IsAbs(at) {
@@ -101,8 +100,8 @@ func (d Disk) directory(absolute string) Directory {
 
 // denied returns the error of a path outside of the granted directories. The sandbox is asked for the path too, so that it records the refusal.
 func (d Disk) denied(what, at string) error {
-	_, _ = os.Stat(at)                                                                                                 // the result does not matter: ancestors of granted directories exist
-	return fmt.Errorf("Access denied - %s allowed directories: %s not in %s", what, at, strings.Join(d.Names(), ", ")) //nolint:staticcheck // see resolve
+	_, _ = os.Stat(at) // the result does not matter: ancestors of granted directories exist
+	return refuse("Access denied - %s allowed directories: %s not in %s", what, at, strings.Join(d.Names(), ", "))
 }
 
 // resolution is the resolution of one path.
@@ -135,9 +134,9 @@ func (r *resolution) walk(current string, names []string, mustExist bool) (strin
 			case lerr != nil:
 				return "", failure(lerr, "scandir", current)
 			case len(same) > 1:
-				return "", fmt.Errorf("Ambiguous Unicode path component: %s", name) //nolint:staticcheck // see resolve
+				return "", refuse("Ambiguous Unicode path component: %s", name)
 			case len(same) == 0 && mustExist:
-				return "", fmt.Errorf("Parent directory does not exist: %s", path.Dir(r.asked)) //nolint:staticcheck // see resolve
+				return "", refuse("Parent directory does not exist: %s", path.Dir(r.asked))
 			case len(same) == 0:
 				return path.Join(append([]string{current}, names[i:]...)...), nil
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-var errHeadAndTail = errors.New("Cannot specify both head and tail parameters simultaneously") //nolint:staticcheck // see resolve
+var errHeadAndTail = refuse("Cannot specify both head and tail parameters simultaneously")
 
 // temporary is the pattern of the names of temporary files.
 const temporary = ".filesystem-*.tmp"
@@ -105,7 +105,7 @@ func (d Disk) Move(source, destination string) error {
 		return err
 	}
 	if _, err := os.Lstat(to); err == nil {
-		return fmt.Errorf("Destination already exists: %s", to) //nolint:staticcheck // see resolve
+		return refuse("Destination already exists: %s", to)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return failure(err, "lstat", to)
 	}

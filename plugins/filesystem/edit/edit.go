@@ -2,7 +2,6 @@
 package edit
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +12,11 @@ import (
 
 // Edit replaces the first occurrence of Old by New.
 type Edit struct{ Old, New string }
+
+// missing is the error of an edit whose old text is not there, in the words of the server that this plugin replaces.
+type missing string
+
+func (m missing) Error() string { return "Could not find exact match for edit:\n" + string(m) }
 
 // Apply makes edits in order, in a text with line breaks of Unix. If the text does not contain Old, lines are searched that are equal to those
 // of Old but for white space around them; they are replaced with the indentation that they have.
@@ -25,7 +29,7 @@ func Apply(content string, edits []Edit) (string, error) {
 		}
 		var ok bool
 		if content, ok = replaceLines(content, old, new); !ok {
-			return "", fmt.Errorf("Could not find exact match for edit:\n%s", e.Old) //nolint:staticcheck // the text of the server that this plugin replaces
+			return "", missing(e.Old)
 		}
 	}
 	return content, nil
