@@ -154,12 +154,13 @@ func transport(d *dial.Dialer, roots *x509.CertPool, limits Limits) *http.Transp
 // Close closes idle connections; requests in flight continue.
 func (f *Fetcher) Close() { f.transport.CloseIdleConnections() }
 
-// grant returns the grant that permits requests to o.
+// grant returns the grant that permits requests to o. A host and port that are granted as private, by the other scheme, are not part of
+// the public web: the dialer, which does not know the scheme, would connect to a private address.
 func (f *Fetcher) grant(o origin.Origin) (Grant, bool) {
 	if g, ok := f.grants[o]; ok {
 		return g, true
 	}
-	return Grant{Origin: o}, f.publicWeb && o.OnDefaultPort()
+	return Grant{Origin: o}, f.publicWeb && o.OnDefaultPort() && !f.private(o.Host, o.Port)
 }
 
 // private implements dial.Config.Private. The dialer does not know the scheme, so a private grant of http or https on the

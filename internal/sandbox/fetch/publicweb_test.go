@@ -189,3 +189,18 @@ func TestGrantOfOriginPrecedesPublicWeb(t *testing.T) {
 		t.Errorf("got %v, want %q; the log: %s", err, want, w.log.String())
 	}
 }
+
+// TestPublicWebExcludesListenersGrantedAsPrivate requests the listener of a private grant by the scheme that only the public web grants,
+// which would reach a private address.
+func TestPublicWebExcludesListenersGrantedAsPrivate(t *testing.T) {
+	w, reached := newWorld(), 0
+	w.names["intranet.example.com"] = []string{"10.0.0.1"}
+	w.serve(t, "http://intranet.example.com", func(http.ResponseWriter, *http.Request) { reached++ })
+	w.serve(t, "https://start.example.com", to(http.StatusFound, "http://intranet.example.com/"))
+	f := w.fetcher(t, fetch.Config{PublicWeb: true, Grants: []fetch.Grant{{Origin: mustOrigin(t, "https://intranet.example.com:80"), Private: true}}})
+	for _, url := range []string{"http://intranet.example.com/", "https://start.example.com/"} {
+		if _, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: url}); code(err) != abi.HostDenied || reached != 0 {
+			t.Errorf("%s: got %v and %d requests to the private server, want a refusal", url, err, reached)
+		}
+	}
+}
