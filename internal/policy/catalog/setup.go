@@ -5,19 +5,17 @@ import (
 	"fmt"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// SetupName is the name of the only tool of a server that serves no plugin, until the user has done something. Clients show instructions
-// to their model only. The tool is in the lists that they show to people, and goes with a notification when plugins are served.
-const SetupName = "bulkhead_setup"
-
 // maxDescription is the maximum size of the tool's description, in bytes: some clients cut longer ones. Its result has the whole text.
 const maxDescription = 1500
 
-// IsSetup reports whether name is that of the tool by which the server says why it serves no plugin.
-func (c *Catalog) IsSetup(name string) bool { return name == SetupName && c.setupTool() != nil }
+// IsSetup reports whether name is that of the only tool of a server that serves no plugin, until the user has done something. Clients show
+// instructions to their model only. The tool is in the lists that they show to people, and goes with a notification when plugins are served.
+func (c *Catalog) IsSetup(name string) bool { return name == config.SetupName && c.setupTool() != nil }
 
 // SetupResult returns the result of a call of that tool.
 func (c *Catalog) SetupResult() []byte {
@@ -32,7 +30,7 @@ func (c *Catalog) setupTool() *gateway.Tool {
 	}
 	yes, no := true, false
 	return &gateway.Tool{
-		Name: SetupName, Title: "Why Bulkhead offers no tools yet", Description: visible.Bounded(why, maxDescription) + "\n\nThis tool changes nothing: it answers with the whole text.",
+		Name: config.SetupName, Title: "Why Bulkhead offers no tools yet", Description: visible.Bounded(why, maxDescription) + "\n\nThis tool changes nothing: it answers with the whole text.",
 		Input: json.RawMessage(`{"type":"object","properties":{}}`), ReadOnly: true, Destructive: &no, Idempotent: &yes, OpenWorld: &no,
 	}
 }

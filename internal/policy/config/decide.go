@@ -136,8 +136,15 @@ func (c *decision) checkOffered(t manifest.Tool) {
 	}
 }
 
+// SetupName is the name of the host's own tool: see catalog.Catalog.IsSetup. A user who lets a client call that tool without asking has not
+// agreed to a plugin's tool, so no plugin offers one of this name.
+const SetupName = "bulkhead_setup"
+
 // withhold returns the reason why t is not offered; empty if t is offered.
 func (c *decision) withhold(t manifest.Tool) string {
+	if c.p.Prefix+t.Name == SetupName {
+		return fmt.Sprintf("%s is the name of the host's own tool: rename the tool, or set another prefix", tomlfile.Quote(SetupName))
+	}
 	if glob, ok := firstMatch(c.p.DenyTools, t.Name); ok {
 		return fmt.Sprintf("denied by deny_tools %s%s", tomlfile.Quote(glob), c.at("deny_tools"))
 	}

@@ -132,7 +132,12 @@ func TestDecideTools(t *testing.T) {
 		"allow_write opts in":   {decide{plugin: "write = 'opt-in'", tools: "a B", config: conf("allow_write = true")}, "a B", "", ""},
 		"a hidden tool is withheld alone": {decide{tools: "a b-", flags: config.Flags{Alone: true}}, "a",
 			"b: is not offered when its plugin is served alone: pass --all-tools", ""},
-		"a hidden tool is granted among others": {decide{tools: "a b-"}, "a b", "", ""},
+		"the name of the host's own tool is withheld": {decide{tools: "bulkhead_setup a"}, "a",
+			`bulkhead_setup: "bulkhead_setup" is the name of the host's own tool: rename the tool, or set another prefix`, ""},
+		"a prefix that makes the name of the host's own tool": {decide{tools: "setup a", config: conf("prefix = 'bulkhead_'\nallow_tools = ['setup']")}, "",
+			`setup: "bulkhead_setup" is the name of the host's own tool: rename the tool, or set another prefix|a: not in allow_tools (bulkhead.toml:4): add "a" there`, ""},
+		"a prefix that changes the name of the host's own tool": {decide{tools: "bulkhead_setup", config: conf("prefix = 'x_'")}, "bulkhead_setup", "", ""},
+		"a hidden tool is granted among others":                 {decide{tools: "a b-"}, "a b", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, problems := c.run(t)

@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
 // discovering returns options that name no config and no plugins.
@@ -269,7 +270,7 @@ func TestServerWithoutPluginsReportsReason(t *testing.T) {
 		}
 	}
 	hosttest.Decode(t, h, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, &listed)
-	if tools := listed.Result.Tools; len(tools) != 1 || tools[0].Name != catalog.SetupName || !strings.Contains(tools[0].Description, command) {
+	if tools := listed.Result.Tools; len(tools) != 1 || tools[0].Name != config.SetupName || !strings.Contains(tools[0].Description, command) {
 		t.Errorf("tools/list returned %+v, want only the tool that says why there are no others", tools)
 	}
 	var out bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
@@ -18,5 +19,5 @@ func (s setup) Execute(context.Context, gateway.Notifier) (call.Result, error) {
 
 // Failure implements gateway.Queued.
 func (s setup) Failure(code, message string) *gateway.Failure {
-	return &gateway.Failure{Code: code, Tool: catalog.SetupName, Message: message}
+	return &gateway.Failure{Code: code, Tool: config.SetupName, Message: message}
 }
