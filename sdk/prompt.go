@@ -28,6 +28,7 @@ type PromptArgument struct {
 type PromptResult struct {
 	Description string          `json:"description,omitempty"`
 	Messages    []PromptMessage `json:"messages"`
+	Meta        map[string]any  `json:"_meta,omitempty"`
 }
 
 // PromptMessage is one message of a prompt. Role is "user" or "assistant".

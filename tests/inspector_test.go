@@ -25,6 +25,7 @@ func TestInspector(t *testing.T) {
 	sets := map[string][]string{
 		"all": {"--allow-write"}, "chant": {"--plugin", "chant"}, "openspec": {"--plugin", "openspec"}, "mcpkg": {"--plugin", "mcpkg"},
 		"agentpack": {"--plugin", "agentpack"}, "aam": {"--plugin", "aam", "--allow-write"},
+		"fetch":      {"--plugin", "fetch"},
 		"filesystem": {"--plugin", "filesystem"},
 		"memory":     {"--plugin", "memory"},
 		"time":       {"--plugin", "time"},

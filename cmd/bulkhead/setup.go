@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 // inProject formats a path for the terminal. A path in the project is shown relative to the project.
@@ -36,8 +37,14 @@ func printSetup(to io.Writer, s *install.Setup) {
 			fmt.Fprintf(w, "  is in %s already\n", inProject(s.Project, s.Config))
 		}
 		for _, item := range p.Items {
-			if item.NotGiven == "" && isAccess(item.Kind) {
+			switch web := item.What == manifest.PublicWeb; {
+			case web && item.NotGiven != "":
+				fmt.Fprintf(w, "  may not %s: %s\n", excerpt(item.Words), excerpt(item.NotGiven))
+			case item.NotGiven == "" && isAccess(item.Kind):
 				fmt.Fprintf(w, "  may %s\n", excerpt(item.Words))
+				if web { // the one grant that is as broad as a flag says
+					fmt.Fprintf(w, "    note: %s\n", excerpt(item.Caution))
+				}
 			}
 		}
 		for _, lack := range p.Lacks {

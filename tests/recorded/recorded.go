@@ -1,4 +1,4 @@
-// Package recorded reads the answers of reference servers, which .ci/references/record has recorded, and compares answers of plugins
+// Package recorded reads the answers of reference servers, which the programs in .ci/references have recorded, and compares answers of plugins
 // with them. Start with Read and Compare.
 package recorded
 
@@ -19,6 +19,17 @@ type Case struct {
 	File     *string   `json:"file"`  // content of memory.jsonl before the first request; nil: absent
 	After    *string   `json:"after"` // content after the last request; nil: absent
 	Requests []Request `json:"requests"`
+	// Pages are those that the reference server could fetch, by URL: see .ci/references/record-fetch.
+	Pages map[string]Page `json:"pages"`
+}
+
+// Page is what a web server responds. The body is Body, Base64 or the content of File, a path relative to the file of cases.
+type Page struct {
+	Status  int               `json:"status"` // 0: 200
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+	Base64  []byte            `json:"base64"`
+	File    string            `json:"file"`
 }
 
 // Request is a tool call, or another request, with its answer.
