@@ -336,6 +336,49 @@ func TestFailedDeployLeavesNoCopies(t *testing.T) {
 	}
 }
 
+// TestCopiesAreDurableBeforeTransaction checks the order of operations: the marker is durable before any copy exists, and all copies and
+// their directories before the transaction begins, whose record refers to them.
+func TestCopiesAreDurableBeforeTransaction(t *testing.T) {
+	h := newHome(t, nil)
+	h.deploy(map[string]string{"codex:.codex/prompts/a.md": "first"})
+	h.now = h.now.Add(time.Minute)
+	request, d, f := h.plan(map[string]string{"codex:.codex/prompts/a.md": "second", "codex:.codex/prompts/b.md": "new"}), h.deployer(), &faultfs.FS{FS: h.fs}
+	d.FS = f
+	id, err := d.Apply(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copies := filepath.Join(d.Env.SnapshotDir(), id) + "/"
+	volatile, copied := map[string]bool{}, 0 // files and directories that are not synced
+	for _, operation := range f.Operations() {
+		kind, path, _ := strings.Cut(operation, " /")
+		path = "/" + path
+		if strings.HasPrefix(path, d.Applier().Dir) {
+			if len(volatile) > 0 || copied < 4 {
+				t.Errorf("the transaction begins after %d copies with %v not synced", copied, volatile)
+			}
+			return
+		}
+		if strings.HasPrefix(path, copies) && volatile[d.Env.SnapshotDir()] {
+			t.Errorf("%s, although the marker is not durable", operation)
+		}
+		switch kind {
+		case "create":
+			if strings.HasPrefix(path, copies) {
+				copied++
+			}
+			volatile[path], volatile[filepath.Dir(path)] = true, true
+		case "mkdir":
+			volatile[path], volatile[filepath.Dir(path)] = true, true
+		case "write", "chmod":
+			volatile[path] = true
+		case "sync", "sync directory":
+			delete(volatile, path)
+		}
+	}
+	t.Error("there was no transaction")
+}
+
 // TestExtraChangesAreAtomicWithDeploy kills a deploy at each write. After Recover, the file of Request.Extra is written
 // if and only if the deploy is complete.
 func TestExtraChangesAreAtomicWithDeploy(t *testing.T) {
