@@ -48,13 +48,14 @@ func (d Deployer) Applier() apply.Applier {
 }
 
 // Recover completes or rolls back the changes of an interrupted call. The returned note tells the user which of the two
-// Recover did; the note is "" if no call was interrupted.
+// Recover did; the note is "" if no call was interrupted. There may be a note together with an error.
 func (d Deployer) Recover() (note string, err error) {
 	report, err := d.Applier().Recover()
-	if err == nil {
-		err = d.sweepCopies()
+	if err != nil {
+		return "", err
 	}
-	if err != nil || report.Outcome == transaction.Nothing {
+	err = d.sweepCopies()
+	if report.Outcome == transaction.Nothing {
 		return "", err
 	}
 	note = "an earlier call was interrupted while it wrote; its changes are now completed"
@@ -65,7 +66,7 @@ func (d Deployer) Recover() (note string, err error) {
 		note += "; not restored, because another program has changed them since: " + strings.Join(report.Kept, ", ") +
 			" (the old content of each is in the same directory, in a file whose name begins with .agentpack-tmp-)"
 	}
-	return note, nil
+	return note, err
 }
 
 // IsNoOp reports whether a deploy would change nothing. This is the case if the plan is empty and each root directory

@@ -379,6 +379,48 @@ func TestCopiesAreDurableBeforeTransaction(t *testing.T) {
 	t.Error("there was no transaction")
 }
 
+// keepsBelow is a file system in which nothing can be removed from the directories in a directory.
+type keepsBelow struct {
+	filesystem.OS
+	dir string
+}
+
+func (f keepsBelow) Remove(path string) error {
+	if strings.HasPrefix(filepath.Dir(path), f.dir+"/") {
+		return &fs.PathError{Op: "remove", Path: path, Err: fs.ErrPermission}
+	}
+	return f.OS.Remove(path)
+}
+
+// TestRecoverReportsRollbackIfCopiesRemain kills deploys. The changes are rolled back once, so the user must hear of it from that call of
+// Recover, also if it cannot remove the copies.
+func TestRecoverReportsRollbackIfCopiesRemain(t *testing.T) {
+	rolledBack := 0
+	faultfs.Each(filesystem.OS{}, faultfs.KillBefore, func(f *faultfs.FS) {
+		h := newHome(t, nil)
+		d := h.deployer()
+		d.FS = f
+		_, _ = d.Apply(h.plan(map[string]string{"codex:.codex/prompts/a.md": "a"})) // ends at the operation f.At
+		d = h.deployer()
+		if pending, err := d.Applier().Pending(); err != nil || !pending {
+			return
+		}
+		d.FS = keepsBelow{dir: d.Env.SnapshotDir()}
+		note, err := d.Recover()
+		pending, pendingErr := d.Applier().Pending()
+		if err == nil || pending || pendingErr != nil {
+			return // there were no copies, or the transaction has not been recovered yet
+		}
+		rolledBack++
+		if note == "" {
+			t.Errorf("kill at operation %d: no note, and the error %v", f.At, err)
+		}
+	})
+	if rolledBack == 0 {
+		t.Error("no transaction was recovered without its copies being removed")
+	}
+}
+
 // TestExtraChangesAreAtomicWithDeploy kills a deploy at each write. After Recover, the file of Request.Extra is written
 // if and only if the deploy is complete.
 func TestExtraChangesAreAtomicWithDeploy(t *testing.T) {

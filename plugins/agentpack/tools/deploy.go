@@ -123,11 +123,11 @@ func (c *call) recover() error {
 	}
 	c.services.Env.Now = c.now() // a token can have expired while the call waited for the lock
 	note, err := c.deployer().Recover()
-	if err != nil {
-		return fmt.Errorf("the changes of an interrupted call cannot be recovered: %w", err)
-	}
 	if note != "" {
 		c.notes = append(c.notes, note)
+	}
+	if err != nil {
+		return fmt.Errorf("the changes of an interrupted call cannot be recovered: %w", err)
 	}
 	c.recovered = true
 	return nil
