@@ -92,7 +92,7 @@ func (s *Schema) Undeclared(raw json.RawMessage) []Undeclared {
 	return s.undeclared(names)
 }
 
-// undeclaredIn is Undeclared for a decoded value.
+// undeclaredIn is Undeclared for a decoded value. A map has no order, so that of too many names those that sort first are reported.
 func (s *Schema) undeclaredIn(v any) []Undeclared {
 	object, _ := v.(map[string]any)
 	if s.declared == nil {
@@ -100,8 +100,8 @@ func (s *Schema) undeclaredIn(v any) []Undeclared {
 	}
 	var names []string
 	for name := range object {
-		if !s.declared[name] && len(names) < maxUndeclared {
-			names = append(names, name)
+		if i, _ := slices.BinarySearch(names, name); i < maxUndeclared && !s.declared[name] {
+			names = slices.Insert(names[:min(len(names), maxUndeclared-1)], i, name)
 		}
 	}
 	return s.undeclared(names)

@@ -83,6 +83,24 @@ func TestUndeclaredArgumentsAreBounded(t *testing.T) {
 	}
 }
 
+// Calls with the same arguments are reported alike, although a decoded object has no order.
+func TestSameUndeclaredArgumentsAreReportedEachTime(t *testing.T) {
+	s, err := schema.Compile(json.RawMessage(`{"properties":{"b":{}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		undeclared, err := s.ValidateArguments(json.RawMessage(`{"l":0,"k":0,"j":0,"i":0,"h":0,"g":0,"f":0,"e":0,"d":0,"c":0,"b":0,"a":0}`), 100)
+		got := ""
+		for _, u := range undeclared {
+			got += u.Name
+		}
+		if got != "acdefghi" || err != nil {
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+}
+
 // Declared arguments cost no allocation beyond those of the validation.
 func TestDeclaredArgumentsCostNoAllocation(t *testing.T) {
 	arguments := json.RawMessage(`{"limit":3,"name":"a","nested":{"b":[1,2,3]}}`)
