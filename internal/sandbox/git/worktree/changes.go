@@ -192,6 +192,9 @@ func (w *walk) version(i int) (abi.GitFileVersion, error) {
 	if e.stage == 0 && w.code(i) == 0 {
 		return version(e.mode, e.hash), nil
 	}
+	if w.codes[i] == notSeen {
+		return abi.GitFileVersion{}, nil
+	}
 	name := path.Join(w.repo.Top, e.name)
 	info, err := w.repo.Work.Handle.Lstat(name)
 	switch {

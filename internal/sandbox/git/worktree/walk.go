@@ -30,8 +30,9 @@ const (
 
 // Codes of index entries that are used internally. All other codes are those of git status.
 const (
-	notSeen   byte = 0
-	unchanged byte = 1
+	notSeen   byte = 0 // also if a symbolic link has replaced a directory of the path
+	unchanged byte = 1 // of an unmerged path: its file is there
+	replaced  byte = 2 // by a directory
 )
 
 // walk compares a working tree with its index, and finds untracked files.
@@ -53,7 +54,7 @@ func (w *walk) code(i int) byte {
 	switch e := &w.index.entries[i]; {
 	case w.codes[i] == unchanged, e.stage != 0:
 		return 0
-	case w.codes[i] != notSeen:
+	case w.codes[i] != notSeen && w.codes[i] != replaced:
 		return w.codes[i]
 	case e.skipped, e.assumed:
 		return 0
@@ -133,7 +134,8 @@ func (w *walk) subdir(name string, level *ignore.Level) error {
 			w.codes[i], err = w.submodule(name, t.hash)
 			return err
 		}
-		return nil // a directory has replaced the tracked file, and git reports only the file, as deleted
+		w.codes[i] = replaced // git reports only the file, as deleted
+		return nil
 	}
 	ignored, err := w.ignore.Ignores(level, name, true)
 	if err != nil {
@@ -215,6 +217,7 @@ func (w *walk) file(name string, level *ignore.Level) error {
 		return w.addUntracked(name)
 	}
 	if w.index.entries[i].stage != 0 {
+		w.codes[i] = unchanged
 		return nil
 	}
 	code, err := w.compare(&w.index.entries[i])
