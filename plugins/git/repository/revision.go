@@ -2,6 +2,7 @@ package repository
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -156,20 +157,18 @@ func (r *Repository) path(o Object, name string) (Object, error) {
 		if err != nil {
 			return o, err
 		}
-		hash := ""
-		for _, e := range entries {
-			if e.Name == part {
-				hash = e.Hash
-			}
-		}
-		if hash == "" {
+		i := slices.IndexFunc(entries, func(e TreeEntry) bool { return e.Name == part })
+		if i < 0 {
 			return o, missing
 		}
-		if o, err = r.Object(hash); err != nil {
+		if o, err = r.Object(entries[i].Hash); err != nil {
 			return o, err
 		}
-		if o.Type == "" {
+		switch {
+		case o.Type == "" && entries[i].Mode == "160000":
 			return o, Refuse("%s: a submodule: its commits are in its own repository", name)
+		case o.Type == "":
+			return o, fmt.Errorf("%s: %s is missing from the repository", name, entries[i].Hash)
 		}
 	}
 	return o, nil
