@@ -5,6 +5,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/memory/graph"
@@ -69,6 +70,9 @@ func (s Store) Change(change func(*graph.Graph) error) error {
 	}
 	if err := s.Lock(dir); err != nil {
 		return fmt.Errorf("cannot lock %s: %w", dir, err)
+	}
+	if info, err := s.FS.Lstat(s.Path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return fmt.Errorf("%s is a symbolic link, which a change would replace: set MEMORY_FILE_PATH to the file itself, and grant its directory", s.Path)
 	}
 	g, err := s.Load()
 	if err != nil {

@@ -148,3 +148,24 @@ func TestLocate(t *testing.T) {
 		}
 	}
 }
+
+// TestChangeRefusesSymbolicLink checks that a change neither replaces a link by a file, nor goes on with a copy of the file behind it, for
+// which other servers may hold another lock.
+func TestChangeRefusesSymbolicLink(t *testing.T) {
+	s := newStore(t, filesystem.OS{})
+	link := filepath.Join(t.TempDir(), "link.jsonl")
+	if err := os.Symlink(s.Path, link); err != nil {
+		t.Fatal(err)
+	}
+	linked := s
+	linked.Path = link
+	if err := linked.Change(addB); err == nil || !strings.Contains(err.Error(), link+" is a symbolic link") {
+		t.Errorf("got %v", err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 || content(t, s.Path) != before {
+		t.Errorf("got %v, %v and %q", info, err, content(t, s.Path))
+	}
+	if g, err := linked.Load(); err != nil || len(g.Entities) != 1 {
+		t.Errorf("reading: got %v, %v", g, err)
+	}
+}
