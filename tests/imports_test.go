@@ -80,7 +80,7 @@ var hostSDK = []string{"sdk/abi", "sdk/atomicfile", "sdk/contain", "sdk/filesyst
 // pureSDK are the packages of sdk that work without a host. Domain packages of plugins may import them.
 var pureSDK = []string{
 	"sdk/atomicfile", "sdk/contain", "sdk/derive", "sdk/digest", "sdk/filesystem", "sdk/filesystem/faultfs", "sdk/fold", "sdk/frontmatter", "sdk/glob",
-	"sdk/linediff", "sdk/rawjson", "sdk/scan", "sdk/transaction", "sdk/unified",
+	"sdk/linediff", "sdk/python", "sdk/rawjson", "sdk/scan", "sdk/transaction", "sdk/unified",
 }
 
 // forTests are packages that only tests import, and each other.

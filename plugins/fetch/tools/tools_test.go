@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,6 +80,25 @@ func TestTextOfOthersIsMarked(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got.Meta); diff != "" {
 			t.Errorf("%s: %s", arguments, diff)
+		}
+	}
+}
+
+// TestInvalidArgumentsAreDescribedAsPythonDoes checks what no recorded answer has: Python's escapes, and the length in bytes above which
+// pydantic leaves out the middle of a value.
+func TestInvalidArgumentsAreDescribedAsPythonDoes(t *testing.T) {
+	host, _ := newHost(t, nil)
+	for value, want := range map[string]string{
+		`"\u0007\u007f\u00a0é"`:                  `input_value='\x07\x7f\xa0é', input_type=str]`,
+		`"` + strings.Repeat("é", 40) + `"`:      `input_value='éééééééééééé...ééééééééééé', input_type=str]`,
+		`{"a":[true,null,1.5,1e22,100000.0,-1]}`: `input_value={'a': [True, None, 1.5, 1e+22, 100000.0, -1]}, input_type=dict]`,
+	} {
+		result, err := host.CallTool("fetch", `{"url":"http://site.example/","raw":`+value+`}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := result.Text(); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", value, got, want)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/time/clock"
-	"github.com/bulkhead-mcp/bulkhead/plugins/time/python"
 	"github.com/bulkhead-mcp/bulkhead/plugins/time/zone"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/python"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 

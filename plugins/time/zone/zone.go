@@ -9,7 +9,7 @@ import (
 	"time"
 	_ "time/tzdata" // the zones of the Go release that compiles the module
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/time/python"
+	"github.com/bulkhead-mcp/bulkhead/sdk/python"
 )
 
 // Load returns the zone with a key, such as Europe/Paris. Keys are case-sensitive.

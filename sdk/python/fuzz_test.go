@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/time/python"
+	"github.com/bulkhead-mcp/bulkhead/sdk/python"
 )
 
 // FuzzStrings checks that arguments are either valid or described in bounded length.

@@ -1,5 +1,7 @@
-// Package python describes JSON values as Python does, for the error messages of the reference server. Start with
-// Repr.
+// Package python describes JSON values as Python prints them, and invalid arguments in the words of pydantic, the library with which many
+// MCP servers in Python validate. It is for plugins that replace such a server with the same texts of errors. Start with Strings or Problems.
+//
+// Stability: additions only within a major version.
 package python
 
 import (
