@@ -30,13 +30,18 @@ func ReadDeny(t *tomlfile.Table) []string {
 	})
 }
 
-// CheckDeny returns an error if a pattern cannot match any path, because its author believes that the pattern hides files.
+// CheckDeny returns an error if a pattern cannot match any path, or not those that its author means, who believes that the pattern hides
+// files.
 func CheckDeny(pattern string) error {
 	switch {
 	case pattern == "" || len(pattern) > maxDeny || strings.ContainsRune(pattern, 0) || !doublestar.ValidatePattern(pattern):
 		return errors.New("is not a valid file pattern")
 	case pattern[0] == '/':
 		return errors.New("begins with a slash, but is relative to each granted directory")
+	case strings.Contains(pattern, "${"):
+		return errors.New("has a variable, which patterns have not, and is relative to each granted directory")
+	case pattern == "~" || strings.HasPrefix(pattern, "~/"):
+		return errors.New("begins with a tilde, but is relative to each granted directory")
 	}
 	alternatives, err := countAlternatives(pattern)
 	if err != nil {
