@@ -17,6 +17,7 @@ const (
 	block       = 0x02
 	loop        = 0x03
 	ifThen      = 0x04
+	notEqual    = 0x47
 	end         = 0x0b
 	br          = 0x0c
 	brIf        = 0x0d

@@ -221,11 +221,33 @@ func objectSchema(schema json.RawMessage) []byte {
 		schema = rawjson.Replace(schema, "type", []byte(`"object"`))
 	}
 	var out bytes.Buffer
-	schema = bytes.ToValidUTF8(schema, []byte("\uFFFD"))
+	schema = sanitize(bytes.ToValidUTF8(schema, []byte("\uFFFD")))
 	if err := json.Indent(&out, schema, "", "  "); err != nil {
 		return nil // not possible: the schema was decoded from valid JSON
 	}
 	return out.Bytes()
+}
+
+// sanitize returns a JSON value with the characters replaced that hide or reorder text in titles and descriptions, since a manifest with
+// them is refused. Names and permitted values stay as they are: the module would not know others, so the manifest is refused for them.
+func sanitize(value json.RawMessage) json.RawMessage {
+	var parts [][]byte
+	switch rawjson.Kind(value) {
+	case '{':
+		for key, member := range rawjson.Members(value) {
+			if text, ok := rawjson.Unquote(member); ok && (key == "title" || key == "description") {
+				member = rawjson.Quote(visible.Prose(text))
+			}
+			parts = append(parts, slices.Concat(rawjson.Quote(key), []byte{':'}, sanitize(member)))
+		}
+		return slices.Concat([]byte{'{'}, bytes.Join(parts, []byte{','}), []byte{'}'})
+	case '[':
+		for _, element := range rawjson.Elements(value) {
+			parts = append(parts, sanitize(element))
+		}
+		return slices.Concat([]byte{'['}, bytes.Join(parts, []byte{','}), []byte{']'})
+	}
+	return value
 }
 
 // literal encodes JSON as a TOML string, without escapes if that is possible.

@@ -85,12 +85,12 @@ func TestManifestOfTools(t *testing.T) {
 // TestManifestHasNoInvisibleText has descriptions that an editor would show in another order, or not at all.
 func TestManifestHasNoInvisibleText(t *testing.T) {
 	hidden := "a\u202eb\u200bc\u0085d\U000e0041\u2028é漢"
-	m, text := parse(t, Plugin{Tools: []extism.Tool{{Name: "a", Title: hidden, Description: hidden, InputSchema: []byte(`{"type":"object","description":"` + hidden + `"}`)}}, Imports: imports()})
+	m, text := parse(t, Plugin{Tools: []extism.Tool{{Name: "a", Title: hidden, Description: hidden, InputSchema: []byte(`{"type":"object","properties":{"description":{"anyOf":[{"description":"` + hidden + `"}]}}}`)}}, Imports: imports()})
 	if visible.Text(text) != text {
 		t.Errorf("the manifest has invisible code points: %q", text)
 	}
 	const shown = "a·b·c·d··é漢" // a manifest with hidden text in these is refused
-	if tool := m.Tools[0]; tool.Description != shown || tool.Title != shown || !strings.Contains(string(tool.Input), hidden) || !strings.Contains(text, "é漢") {
+	if tool := m.Tools[0]; tool.Description != shown || tool.Title != shown || !strings.Contains(string(tool.Input), `"description":"`+shown+`"`) || !strings.Contains(text, "é漢") {
 		t.Errorf("the tool is %q, %q, %q", tool.Title, tool.Description, tool.Input)
 	}
 }

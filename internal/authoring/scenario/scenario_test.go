@@ -222,7 +222,7 @@ func TestNetworkNeedsPermission(t *testing.T) {
 // TestGrantsAreCheckedAsThoseOfConfig checks that problems of grants are reported in the scenario file.
 func TestGrantsAreCheckedAsThoseOfConfig(t *testing.T) {
 	for grants, want := range map[string]string{
-		`http = ["https://other.invalid"]`:                   "it.toml:4: scenario[0].grants.http[0]",
+		`http = ["https://other.invalid:8443"]`:              "it.toml:4: scenario[0].grants.http[0]",
 		`fs = [{ path = "${project}", access = "rx" }]`:      "it.toml:4: scenario[0].grants.fs[0].access",
 		`env = { OTHER = "x" }`:                              "it.toml:4: scenario[0].grants.env.OTHER",
 		`git = [{ repo = "${project}", access = "r" }]`:      "it.toml:4: scenario[0].grants.git: probe asks for no repository",
