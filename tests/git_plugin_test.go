@@ -23,7 +23,7 @@ func TestGitPluginShowsNoDeniedFile(t *testing.T) {
 	putFile(t, filepath.Join(p.project, ".env"), "secret-token\n")
 	putFile(t, filepath.Join(p.project, "open.txt"), "public\n")
 	config := filepath.Join(p.dir, "bulkhead.toml")
-	putFile(t, config, "[[plugins]]\npath = \""+p.plugins+"/git\"\ndeny = [\".env\"]\n")
+	putFile(t, config, "[[plugins]]\npath = \""+p.plugins+"/git\"\n") // the manifest's deny applies
 	cmd := exec.Command(built.program(t), "call", "git_diff_unstaged", "--config", config, "--project", p.project, "--arg", "repo_path="+p.project)
 	cmd.Dir = p.project
 	cmd.Env = environment(t, "HOME="+p.home, "XDG_STATE_HOME="+p.path("state"))
