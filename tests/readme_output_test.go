@@ -14,25 +14,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/guide"
 )
 
-// TestReadmeShowsRealOutput runs the commands of the README in a project with a secret and the plugin weather, which looks for it.
+// TestReadmeShowsRealOutput runs the commands of the README in a project with a secret, to which the plugin filesystem was added.
 func TestReadmeShowsRealOutput(t *testing.T) {
 	t.Parallel()
 	page := newUnpacked(t)
-	for _, file := range []string{"plugin.toml", "weather.wasm"} {
-		putFile(t, filepath.Join(page.root, "opt/weather", file), readFile(t, filepath.Join(builtPlugins(t, "testdata/readme/weather"), "weather", file)))
-	}
 	app := filepath.Join(page.root, "home/me/app")
 	putFile(t, filepath.Join(app, ".env"), "API_KEY=hunter2\n")
-	page.run(t, "bulkhead add /opt/weather --yes")
-	grants := readFile(t, filepath.Join(app, "bulkhead.toml"))
-	putFile(t, filepath.Join(app, "bulkhead.toml"), grants+"\n[defaults]\ndeny = [\"**/.env\"]\n")
-	page.run(t, "bulkhead trust --yes")
+	page.run(t, "bulkhead add /opt/bulkhead/plugins/filesystem --yes")
 	page.check(t, "../README.md", 3)
-	// What the page shows is due to the rule: without it the plugin reads the file.
-	putFile(t, filepath.Join(app, "bulkhead.toml"), grants)
+	// What the page shows is due to the list that was added: without it the plugin reads the file.
+	config := filepath.Join(app, "bulkhead.toml")
+	putFile(t, config, regexp.MustCompile(`(?s)deny = \[.*?\n\]`).ReplaceAllString(readFile(t, config), "deny = []"))
 	page.run(t, "bulkhead trust --yes")
-	if out := page.run(t, "bulkhead call weather_today"); !strings.Contains(out, "API_KEY=hunter2") {
-		t.Errorf("without the rule the plugin answers %s", out)
+	if out := page.run(t, "bulkhead call read_text_file --arg path=.env"); !strings.Contains(out, "API_KEY=hunter2") {
+		t.Errorf("without the list the plugin answers %s", out)
 	}
 }
 
