@@ -3,6 +3,8 @@
 package tests
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -22,21 +24,28 @@ func TestGitPluginShowsNoDeniedFile(t *testing.T) {
 	}
 	putFile(t, filepath.Join(p.project, ".env"), "secret-token\n")
 	putFile(t, filepath.Join(p.project, "open.txt"), "public\n")
-	config := filepath.Join(p.dir, "bulkhead.toml")
-	putFile(t, config, "[[plugins]]\npath = \""+p.plugins+"/git\"\n") // the manifest's deny applies
-	cmd := exec.Command(built.program(t), "call", "git_diff_unstaged", "--config", config, "--project", p.project, "--arg", "repo_path="+p.project)
-	cmd.Dir = p.project
-	cmd.Env = environment(t, "HOME="+p.home, "XDG_STATE_HOME="+p.path("state"))
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	other := p.path("other")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
 	}
-	for _, want := range []string{"+public", "diff --git a/.env b/.env", "b/.env cannot be read by this plugin"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("the answer lacks %q:\n%s", want, out)
+	named := fmt.Sprintf("git = [{ repo = %q, access = \"r\" }]\nfs = [{ path = %[1]q, access = \"r\" }]\n", p.project)
+	for project, grants := range map[string]string{p.project: "", other: named} { // the project, and a repository that the config names
+		config := filepath.Join(p.dir, "bulkhead.toml")
+		putFile(t, config, "[[plugins]]\npath = \""+p.plugins+"/git\"\n"+grants) // the manifest's deny applies
+		cmd := exec.Command(built.program(t), "call", "git_diff_unstaged", "--config", config, "--project", project, "--arg", "repo_path="+p.project)
+		cmd.Dir = project
+		cmd.Env = environment(t, "HOME="+p.home, "XDG_STATE_HOME="+p.path("state"))
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
 		}
-	}
-	if strings.Contains(string(out), "secret-token") {
-		t.Errorf("the answer has the content of a denied file:\n%s", out)
+		for _, want := range []string{"+public", "diff --git a/.env b/.env", "b/.env cannot be read by this plugin"} {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("the answer lacks %q:\n%s", want, out)
+			}
+		}
+		if strings.Contains(string(out), "secret-token") {
+			t.Errorf("the answer has the content of a denied file:\n%s", out)
+		}
 	}
 }
