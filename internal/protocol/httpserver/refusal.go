@@ -24,7 +24,7 @@ const (
 	RefusedSession = "http_session" // the session is unknown, or belongs to another principal
 )
 
-// Rate limit of reported refusals. Whoever can connect can cause any number, and must not displace other records of the audit log.
+// Rate limit of reported refusals. A client without a token can cause any number of them, which must not displace other records of the audit log.
 const (
 	refusalBurst  = 20
 	refusalPeriod = 10 * time.Second

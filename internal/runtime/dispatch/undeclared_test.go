@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 )
 
-// A misspelled optional argument has no effect on the tool, so the result and the log report it, whoever validates arguments.
+// A misspelled optional argument has no effect on the tool, so the result and the log report it, with validation by the host and by the plugin.
 func TestUndeclaredArgumentsAreReported(t *testing.T) {
 	input := "[tools.input]\ntype = 'object'\nproperties.limit.type = 'integer'\n"
 	byPlugin := hosttest.Plugin("own", wasmtest.Answering(`{"result":{"content":[],"isError":true,"_meta":{"a":1}}}`), hosttest.Reads("own_reads")+input)

@@ -70,7 +70,7 @@ func TestDerive(t *testing.T) {
 	}
 }
 
-// Computing derived data takes long, so other calls are read meanwhile.
+// Computing derived data takes long, so other calls are read concurrently.
 func TestDerivationDoesNotDelayOtherCalls(t *testing.T) {
 	module, read := loaded(t, engine.ABI1, wasmtest.Plugin(nil, "").Bytes()), make(chan struct{})
 	h := served(t, func(ctx context.Context, r engine.Prepared) (engine.Held, error) {
