@@ -8,6 +8,7 @@
 //   - textedit: lines by offset and replaced ranges, for edits of both
 //   - jsonvalue: decodes JSON without loss, and compares values for tests of plugins
 //   - userfile: reads a file to edit, and replaces it atomically if it is unchanged
+//   - archive: a plain tar whose bytes depend only on the names and contents of its files
 //   - watch: reports changes of files, once they have settled
 //
 // Text and results for people:

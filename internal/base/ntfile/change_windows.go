@@ -63,7 +63,7 @@ type renameInformation struct {
 }
 
 func renameData(flags uint32, dir int, name string) ([]byte, error) {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return nil, err
 	}
 	text, err := windows.UTF16FromString(name)

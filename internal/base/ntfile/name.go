@@ -1,6 +1,6 @@
 // Package ntfile opens and changes files on Windows by a name in an open directory, as the *at system calls of Unix systems do.
 // It uses NtCreateFile, which accepts a directory handle, as os.Root does. A name is one component. A symbolic link or junction
-// is never followed, and names that Windows would map to a different file are refused (checkName). Errors are those of POSIX.
+// is never followed, and names that Windows would map to a different file are refused (CheckName). Errors are those of POSIX.
 //
 // On other systems the package contains only the check of names and the decoders, so that they can be tested there.
 package ntfile
@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// ErrName is the error of a name that checkName refuses.
+// ErrName is the error of a name that CheckName refuses.
 type ErrName string
 
 func (e ErrName) Error() string { return "the name is not allowed on Windows: " + string(e) }
 
-// checkName refuses names that no file can have, and names by which Windows may open a file with a different name:
+// CheckName refuses names that no file can have, and names by which Windows may open a file with a different name:
 //
 //   - special characters: "a:b" is the stream b of the file a, and ":" alone separates a drive; "\" separates components, and
 //     "*", "?", "<", ">" and `"` are wildcards;
@@ -24,8 +24,8 @@ func (e ErrName) Error() string { return "the name is not allowed on Windows: " 
 //   - short names of the form NAME~1.EXT, which Windows generates for files with longer names, and NAME~X5.EXT, which Samba and
 //     Wine generate.
 //
-// checkName ignores upper and lower case. Code that compares names must fold them.
-func checkName(name string) error {
+// CheckName ignores upper and lower case. Code that compares names must fold them.
+func CheckName(name string) error {
 	switch {
 	case name == "" || name == "." || name == "..":
 		return ErrName("it is empty, or a reference to a directory")

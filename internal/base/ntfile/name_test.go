@@ -11,7 +11,7 @@ func TestCheckNameRefusesAliases(t *testing.T) {
 		"GIT~1", "git~1", "BULKHE~1.TOM", "a~1", "PROGRA~2", "X~1.A", "a\xff", "\xed\xa0\x80", "ABCD12~9", "~1", "é~1.txt",
 		"_GIT~IBP", "BULK~Y5J.TOM", "GBQ4T9~V", "a~b",
 	} {
-		if err := checkName(name); err == nil {
+		if err := CheckName(name); err == nil {
 			t.Errorf("%q is accepted", name)
 		}
 	}
@@ -22,7 +22,7 @@ func TestCheckNameAcceptsFileNames(t *testing.T) {
 		"a", ".git", "bulkhead.toml", ".env", "a b", "a.b.c", "COM", "COM10", "COMA", "LPT", "NULL", "console", "con1", "auxiliary.c",
 		"file~", "draft~b.html", "long-name~b", "a~-", "longname1~1", "a~1.html", "x~1.a.b", "~", "~x-1", "ünïcode", "日本語", "a+b", "a,b;c=d", "[x]", "{x}", "$x", "#x#", "x~",
 	} {
-		if err := checkName(name); err != nil {
+		if err := CheckName(name); err != nil {
 			t.Errorf("%q is refused: %v", name, err)
 		}
 	}
@@ -34,7 +34,7 @@ func FuzzCheckName(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		if checkName(name) != nil {
+		if CheckName(name) != nil {
 			return
 		}
 		for i := range len(name) {

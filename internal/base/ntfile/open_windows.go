@@ -32,7 +32,7 @@ func create(dir windows.Handle, name string, access, share, disposition, options
 	case name == ".":
 		name = ""
 	default:
-		if err := checkName(name); err != nil {
+		if err := CheckName(name); err != nil {
 			return windows.InvalidHandle, err
 		}
 	}

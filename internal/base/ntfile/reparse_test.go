@@ -58,7 +58,7 @@ func TestNextEntry(t *testing.T) {
 		t.Fatalf("got %+v, %d bytes, %v", e, len(rest), ok)
 	}
 	// A name that is not valid UTF-16 must not be decoded to the name of another file.
-	if e, rest, ok = NextEntry(rest); !ok || rest != nil || !strings.HasSuffix(e.Name, "\xff") || checkName(e.Name) == nil {
+	if e, rest, ok = NextEntry(rest); !ok || rest != nil || !strings.HasSuffix(e.Name, "\xff") || CheckName(e.Name) == nil {
 		t.Errorf("got %+v, %d bytes, %v", e, len(rest), ok)
 	}
 	for name, data := range map[string][]byte{
