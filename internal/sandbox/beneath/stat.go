@@ -16,6 +16,7 @@ type Stat struct {
 	Nlink               uint64
 	Size                int64
 	Atime, Mtime, Ctime int64
+	UID, GID            uint32 // owner and group; 0 on Windows
 }
 
 // IsDir reports whether the file is a directory.

@@ -10,7 +10,7 @@ import (
 func statOf(st *unix.Stat_t) Stat {
 	return Stat{
 		FileID: FileID{uint64(st.Dev), st.Ino}, Mode: modeOf(uint32(st.Mode)), Nlink: uint64(st.Nlink), Size: st.Size,
-		Atime: st.Atim.Nano(), Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(),
+		Atime: st.Atim.Nano(), Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), UID: st.Uid, GID: st.Gid,
 	}
 }
 

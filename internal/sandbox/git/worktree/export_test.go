@@ -16,3 +16,12 @@ func ParseIndex(ctx context.Context, data []byte) ([]string, error) {
 	}
 	return names, nil
 }
+
+// EncodeIndex parses an index and encodes it again.
+func EncodeIndex(ctx context.Context, data []byte) ([]byte, error) {
+	x, err := parseIndex(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	return x.encode(), nil
+}

@@ -35,6 +35,9 @@ const (
 	flagIntent   = 0x2000 // flag of the second word, set by git add --intent-to-add
 )
 
+// extensionUndo is the name of the extension with the sides of resolved conflicts.
+const extensionUndo = "REUC"
+
 // indexEntry is the entry of a tracked file.
 type indexEntry struct {
 	name    string
@@ -51,6 +54,8 @@ type indexEntry struct {
 // are 0 if the program that wrote the index does not record them.
 type fileStat struct {
 	ctime, ctimeNs, mtime, mtimeNs, inode, size uint32
+
+	dev, uid, gid uint32 // not compared, but written as git does
 }
 
 func statOf(st beneath.Stat) fileStat {
@@ -59,6 +64,7 @@ func statOf(st beneath.Stat) fileStat {
 		ctime: uint32(st.Ctime / second), ctimeNs: uint32(st.Ctime % second),
 		mtime: uint32(st.Mtime / second), mtimeNs: uint32(st.Mtime % second),
 		inode: uint32(st.Ino), size: uint32(st.Size),
+		dev: uint32(st.Dev), uid: st.UID, gid: st.GID,
 	}
 }
 
@@ -66,6 +72,8 @@ func statOf(st beneath.Stat) fileStat {
 type index struct {
 	entries []indexEntry // entries sorted by name, and for equal names by stage
 	written time.Time    // modification time of the index, which decides whether an entry is racily clean
+	version uint32       // version of the format; 0 if there is no file
+	undo    []byte       // content of the extension REUC, by which git recreates a resolved conflict; nil if there is none
 }
 
 // readIndex reads the index of a repository. If the file is absent, readIndex returns an empty index.
@@ -109,7 +117,7 @@ func parseIndex(ctx context.Context, data []byte) (*index, error) {
 		return nil, fmt.Errorf("the index has more than %d files", objects.MaxFiles)
 	}
 	p := indexParser{all: data, rest: data[indexHeader:], version: version}
-	x := &index{entries: make([]indexEntry, 0, min(int(count), len(data)/60))}
+	x := &index{entries: make([]indexEntry, 0, min(int(count), len(data)/60)), version: version}
 	for i := range int(count) {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -123,7 +131,7 @@ func parseIndex(ctx context.Context, data []byte) (*index, error) {
 		}
 		x.entries = append(x.entries, e)
 	}
-	return x, p.extensions()
+	return x, p.extensions(x)
 }
 
 func sortsBefore(a, b *indexEntry) bool {
@@ -148,7 +156,8 @@ func (p *indexParser) entry() (e indexEntry, err error) {
 		return e, errTruncated
 	}
 	word := func(i int) uint32 { return binary.BigEndian.Uint32(p.rest[4*i:]) }
-	e.stat = fileStat{word(0), word(1), word(2), word(3), word(5), word(9)}
+	e.stat = fileStat{ctime: word(0), ctimeNs: word(1), mtime: word(2), mtimeNs: word(3), dev: word(4), inode: word(5),
+		uid: word(7), gid: word(8), size: word(9)}
 	e.mode = word(6)
 	copy(e.hash[:], p.rest[40:])
 	flags := binary.BigEndian.Uint16(p.rest[40+objects.HashSize:])
@@ -231,7 +240,7 @@ func checkEntry(name string, mode uint32) error {
 }
 
 // extensions refuses extensions that change the meaning of the entries. The names of such extensions begin with a lower-case letter.
-func (p *indexParser) extensions() error {
+func (p *indexParser) extensions(x *index) error {
 	for len(p.rest) > 0 {
 		if len(p.rest) < 8 {
 			return errTruncated
@@ -245,6 +254,8 @@ func (p *indexParser) extensions() error {
 			return errors.New("a split index is not supported: run git update-index --no-split-index")
 		case name[0] < 'A' || name[0] > 'Z':
 			return fmt.Errorf("the index needs the extension %q, which is not supported", name)
+		case name == extensionUndo:
+			x.undo = bytes.Clone(p.rest[8 : 8+size])
 		}
 		p.rest = p.rest[8+size:]
 	}
