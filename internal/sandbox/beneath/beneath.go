@@ -78,6 +78,15 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 	return &Dir{fd: fd, follow: d.follow}, nil
 }
 
+// OpenStrict is OpenDir, but returns the strict form.
+func (d *Dir) OpenStrict(name string) (*Dir, error) {
+	opened, err := d.OpenDir(name)
+	if opened != nil {
+		opened.follow = false
+	}
+	return opened, err
+}
+
 // Open opens a regular file or a directory; it never blocks, and fails with ErrSpecial for a special file. The flags are
 // those of package os; a new file gets the permissions perm. A symbolic link as the last component is followed in the
 // form that follows links, unless flag has O_NOFOLLOW or O_EXCL; otherwise Open fails with ELOOP.

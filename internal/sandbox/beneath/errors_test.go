@@ -21,6 +21,7 @@ import (
 var operations = map[string]func(d *Dir, name string) error{
 	"open":         func(d *Dir, name string) error { _, _, err := d.Open(name, os.O_RDONLY, 0); return err },
 	"opendir":      func(d *Dir, name string) error { _, err := d.OpenDir(name); return err },
+	"openstrict":   func(d *Dir, name string) error { _, err := d.OpenStrict(name); return err },
 	"stat":         func(d *Dir, name string) error { _, err := d.StatName(name); return err },
 	"lstat":        func(d *Dir, name string) error { _, err := d.Lstat(name); return err },
 	"readlink":     func(d *Dir, name string) error { _, err := d.Readlink(name); return err },
