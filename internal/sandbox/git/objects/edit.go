@@ -82,7 +82,7 @@ func (b *Batch) AddTree(base plumbing.Hash, edit *Edit) (plumbing.Hash, error) {
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	return b.addEntries(all), nil
+	return b.AddEntries(all), nil
 }
 
 // apply returns the entries of a directory after an edit. base is the directory's tree; nil for a new directory.
@@ -135,7 +135,7 @@ func (b *Batch) applyEntry(old *TreeEntry, edit *Edit, path string) (*TreeEntry,
 			return nil, err
 		}
 		if old = nil; len(all) > 0 {
-			old = &TreeEntry{Mode: ModeDir, Hash: b.addEntries(all)}
+			old = &TreeEntry{Mode: ModeDir, Hash: b.AddEntries(all)}
 		}
 	}
 	if edit.change == nil || edit.change.Deleted {
@@ -151,7 +151,8 @@ func (b *Batch) applyEntry(old *TreeEntry, edit *Edit, path string) (*TreeEntry,
 	return now, nil
 }
 
-func (b *Batch) addEntries(all []TreeEntry) plumbing.Hash {
+// AddEntries adds a tree with entries in any order, and returns its hash.
+func (b *Batch) AddEntries(all []TreeEntry) plumbing.Hash {
 	slices.SortFunc(all, func(x, y TreeEntry) int { return strings.Compare(x.sortKey(), y.sortKey()) })
 	var data bytes.Buffer
 	for _, e := range all {

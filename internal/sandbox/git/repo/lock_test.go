@@ -8,29 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
-	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
 )
-
-// find returns the repository at a directory, which is the granted directory too.
-func find(t *testing.T, dir string) *repo.Repository {
-	t.Helper()
-	f, err := os.Open(dir)
-	gittest.Must(t, err)
-	t.Cleanup(func() { _ = f.Close() })
-	handle, err := beneath.New(f)
-	gittest.Must(t, err)
-	r, err := repo.NewRoot(handle.Following(), dir, dir).Find(dir)
-	if r == nil || err != nil {
-		t.Fatalf("no repository at %s: %v", dir, err)
-	}
-	return r
-}
 
 func TestLockReplacesFile(t *testing.T) {
 	r := gittest.Sample(t, t.TempDir())
-	found := find(t, r.Dir)
+	found := gittest.Open(t, r.Dir)
 	lock, err := found.Lock(found.Common, "refs/heads/a/b")
 	gittest.Must(t, err)
 	if _, err := found.Lock(found.Common, "refs/heads/a/b"); err == nil || !strings.Contains(err.Error(), "refs/heads/a/b.lock exists") {
@@ -64,7 +47,7 @@ func TestLockFollowsNoLink(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
 			r := gittest.Sample(t, t.TempDir())
-			found := find(t, r.Dir)
+			found := gittest.Open(t, r.Dir)
 			gittest.Mkdir(t, r.Dot+"/hooks/heads")
 			gittest.Must(t, os.RemoveAll(filepath.Join(r.Dot, c.link)))
 			gittest.Symlink(t, c.target, filepath.Join(r.Dot, c.link))
@@ -84,7 +67,7 @@ func TestLockFollowsNoLink(t *testing.T) {
 	}
 	t.Run("the locked file is a link", func(t *testing.T) {
 		r := gittest.Sample(t, t.TempDir())
-		found := find(t, r.Dir)
+		found := gittest.Open(t, r.Dir)
 		gittest.Write(t, r.Dot+"/hooks/pre-commit", "hook")
 		gittest.Symlink(t, "hooks/pre-commit", r.Dot+"/index")
 		lock, err := found.Lock(found.GitDir, "index")

@@ -2,7 +2,13 @@
 
 package worktree
 
-import "context"
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
+)
 
 // ParseIndex parses an index and returns its paths.
 func ParseIndex(ctx context.Context, data []byte) ([]string, error) {
@@ -24,4 +30,28 @@ func EncodeIndex(ctx context.Context, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	return x.encode(), nil
+}
+
+// Restat returns an index whose entry has the stat data of a file.
+func Restat(t *testing.T, data []byte, file, entry string) []byte {
+	t.Helper()
+	x, err := parseIndex(t.Context(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	st, err := beneath.StatFile(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, ok := x.find(entry)
+	if !ok {
+		t.Fatalf("no entry %s", entry)
+	}
+	x.entries[i].stat = statOf(st)
+	return x.encode()
 }

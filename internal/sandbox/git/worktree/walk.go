@@ -232,6 +232,8 @@ func (w *walk) addUntracked(name string) error {
 	return nil
 }
 
+var emptyBlob = objects.HashOf(plumbing.BlobObject, nil)
+
 // compare returns the code of a tracked file after comparing it with its index entry.
 func (w *walk) compare(t *indexEntry) (byte, error) {
 	if t.assumed || t.skipped {
@@ -253,7 +255,7 @@ func (w *walk) compare(t *indexEntry) (byte, error) {
 		return 'T', nil
 	case mode != t.mode:
 		return 'M', nil
-	case t.stat.same(stat) && !w.index.isRacy(t.stat):
+	case t.stat.same(stat) && !w.index.isRacy(t.stat) && (t.stat.size != 0 || t.hash == emptyBlob):
 		return unchanged, nil
 	case t.stat.size != 0 && t.stat.size != stat.size: // git also writes 0 to force a comparison of the contents
 		return 'M', nil

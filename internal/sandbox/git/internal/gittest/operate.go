@@ -11,7 +11,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -154,4 +156,20 @@ func (c *countedContext) Err() error {
 		return context.Canceled
 	}
 	return nil
+}
+
+// Open returns the repository at dir, which is the granted directory too.
+func Open(tb testing.TB, dir string) *repo.Repository {
+	tb.Helper()
+	f, err := os.Open(dir)
+	Must(tb, err)
+	tb.Cleanup(func() { _ = f.Close() })
+	handle, err := beneath.New(f)
+	Must(tb, err)
+	r, err := repo.NewRoot(handle.Following(), dir, dir).Find(dir)
+	Must(tb, err)
+	if r == nil {
+		tb.Fatalf("no repository at %s", dir)
+	}
+	return r
 }
