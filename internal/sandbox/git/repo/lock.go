@@ -44,7 +44,7 @@ func (r *Repository) Lock(dir, name string) (*Lock, error) {
 		return nil, fmt.Errorf("%s.lock exists: another program is changing the repository, or was interrupted while changing it; "+
 			"if no such program is running, remove that file", l.abs)
 	}
-	return nil, fmt.Errorf("%s.lock: %w", l.abs, explainLink(opened, name, err))
+	return nil, fmt.Errorf("%s.lock: %w", l.abs, ExplainLink(opened, name, err))
 }
 
 func (l *Lock) acquire() (err error) {
@@ -103,9 +103,9 @@ func SyncDir(dir *beneath.Dir, name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// explainLink returns err, unless a part of name is a symbolic link. Then it returns an error that says so: a strict lookup reports a link
+// ExplainLink returns err, unless a part of name is a symbolic link. Then it returns an error that says so: a strict lookup reports a link
 // like a file in a directory's place. The result is only used in a message.
-func explainLink(dir *beneath.Dir, name string, err error) error {
+func ExplainLink(dir *beneath.Dir, name string, err error) error {
 	for end := range len(name) + 1 {
 		if end < len(name) && name[end] != '/' {
 			continue
