@@ -10,6 +10,9 @@ const (
 	OpGitIgnored       = "git/ignored"        // GitPaths -> GitIgnored
 	OpGitStatus        = "git/status"         // GitStatusQuery -> GitStatus
 	OpGitCommitBranch  = "git/commit_branch"  // GitNewCommit -> GitCommitted
+	OpGitCommit        = "git/commit"         // GitIndexCommit -> GitCommitted
+	OpGitCreateBranch  = "git/create_branch"  // GitNewBranch -> null
+	OpGitReset         = "git/reset"          // GitRepo -> null
 	OpGitState         = "git/state"          // GitRepo -> GitState
 	OpGitRefs          = "git/refs"           // GitRefsQuery -> GitRefs
 	OpGitHistory       = "git/history"        // GitHistoryQuery -> GitHistory
@@ -136,10 +139,25 @@ type GitChange struct {
 	Deleted bool   `json:"deleted,omitempty"`
 }
 
-// GitCommitted contains the full hashes of the new commit and of its parent.
+// GitCommitted contains the full hashes of the new commit and of its parent, which is empty for the first commit of a branch.
 type GitCommitted struct {
 	Commit string `json:"commit"`
 	Parent string `json:"parent"`
+}
+
+// GitIndexCommit asks for a commit of the index on the branch that is checked out, or on a detached HEAD.
+type GitIndexCommit struct {
+	Repo    string `json:"repo"`
+	Message string `json:"message"`
+}
+
+// GitNewBranch asks for a branch at a commit, which is given by its full hash. From is how the reflog names the commit; if it is empty, the
+// hash.
+type GitNewBranch struct {
+	Repo   string `json:"repo"`
+	Branch string `json:"branch"`
+	Commit string `json:"commit"`
+	From   string `json:"from,omitempty"`
 }
 
 // GitRemoteQuery asks for references of the repository at a granted https URL. Names contains full names, such as refs/heads/main or HEAD.

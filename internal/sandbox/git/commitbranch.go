@@ -37,7 +37,7 @@ func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitComm
 	if err != nil {
 		return abi.GitCommitted{}, err
 	}
-	done, err := queryGrant(ctx, o, q.Repo, true, func(root *repo.Root) (abi.GitCommitted, error) {
+	done, err := queryGrant(ctx, o, q.Repo, branches, func(root *repo.Root) (abi.GitCommitted, error) {
 		r, err := root.Find(q.Repo)
 		if r == nil || err != nil {
 			return abi.GitCommitted{}, err
@@ -46,12 +46,10 @@ func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitComm
 		if err != nil {
 			return abi.GitCommitted{}, err
 		}
-		identity, err := author(r, user.Identity)
+		signature, err := o.signature(r, user)
 		if err != nil {
 			return abi.GitCommitted{}, err
 		}
-		now := o.config.Now()
-		signature := fmt.Sprintf("%s %d %s", identity, now.Unix(), now.Format("-0700"))
 		return commitBranch(ctx, r, &q, edit, signature)
 	})
 	if err == nil && done.Commit == "" {
@@ -69,8 +67,8 @@ func normalizeCommit(q *abi.GitNewCommit) error {
 	if err != nil {
 		return err
 	}
-	if len(q.Message) > maxMessage || !utf8.ValidString(q.Message) || strings.ContainsRune(q.Message, 0) {
-		return hosterror.Invalid("message: it has %d bytes: give at most %d bytes of UTF-8 without NUL", len(q.Message), maxMessage)
+	if err := checkMessage(q.Message); err != nil {
+		return err
 	}
 	q.Message = strings.TrimRight(strings.TrimLeft(q.Message, "\r\n"), " \t\r\n") + "\n"
 	if strings.TrimSpace(q.Message) == "" {
@@ -85,6 +83,20 @@ func normalizeCommit(q *abi.GitNewCommit) error {
 			len(q.Changes), total, maxChanges, maxContent)
 	}
 	return nil
+}
+
+func checkMessage(message string) error {
+	if len(message) > maxMessage || !utf8.ValidString(message) || strings.ContainsRune(message, 0) {
+		return hosterror.Invalid("message: it has %d bytes: give at most %d bytes of UTF-8 without NUL", len(message), maxMessage)
+	}
+	return nil
+}
+
+// signature returns the author of a commit in the form `NAME <MAIL> SECONDS ZONE`.
+func (o *Ops) signature(r *repo.Repository, user User) (string, error) {
+	identity, err := author(r, user.Identity)
+	now := o.config.Now()
+	return fmt.Sprintf("%s %d %s", identity, now.Unix(), now.Format("-0700")), err
 }
 
 // errNoIdentity must keep its wording: modules that were built before abi.ReasonNoIdentity existed compare its first words.

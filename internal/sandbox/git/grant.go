@@ -25,9 +25,31 @@ type Grant struct {
 	Above string
 	// Write permits CommitBranch.
 	Write bool
+	// Commit permits, besides what Write permits, operations on the index and on the branch that is checked out.
+	Commit bool
 	// Dir is the handle of the directory, which on Linux may have been opened with O_PATH. If Dir is nil, the directory does not exist. Dir
 	// must stay open while the operations are used.
 	Dir *os.File
+}
+
+// access is what an operation does to a repository. Each permits those before it.
+type access int
+
+const (
+	reads    access = iota
+	branches        // creates a branch
+	commits         // changes the index, HEAD or a branch that exists
+)
+
+// access returns the highest access that g permits.
+func (g *Grant) access() access {
+	switch {
+	case g.Commit:
+		return commits
+	case g.Write:
+		return branches
+	}
+	return reads
 }
 
 // names returns the paths by which modules name the granted directory.
@@ -41,7 +63,7 @@ func (g *Grant) names() []string {
 
 // query runs f on the repository that contains the directory dir. If there is no such repository, the answer is the zero value.
 func query[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Repository) (A, error)) (A, error) {
-	return queryGrant(ctx, o, dir, false, func(root *repo.Root) (A, error) {
+	return queryGrant(ctx, o, dir, reads, func(root *repo.Root) (A, error) {
 		var none A
 		r, err := root.Find(dir)
 		if r == nil || err != nil {
@@ -52,10 +74,10 @@ func query[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Reposito
 }
 
 // queryGrant runs f on the grant that contains the path at. If the granted directory does not exist, the answer is the zero value.
-func queryGrant[A any](ctx context.Context, o *Ops, at string, write bool, f func(*repo.Root) (A, error)) (A, error) {
+func queryGrant[A any](ctx context.Context, o *Ops, at string, need access, f func(*repo.Root) (A, error)) (A, error) {
 	return perform(ctx, o, at, func() (A, error) {
 		var none A
-		grant, named, err := o.grantFor(at, write)
+		grant, named, err := o.grantFor(at, need)
 		if err != nil || grant.Dir == nil {
 			return none, err
 		}
@@ -64,15 +86,20 @@ func queryGrant[A any](ctx context.Context, o *Ops, at string, write bool, f fun
 			return none, hosterror.Failed("%s: %v", grant.Repo, err)
 		}
 		root := repo.NewRoot(handle.Following(), named, path.Clean(grant.Repo))
-		root.Write, root.Above = write, grant.Above
-		root.Other = o.otherRoot
+		root.Write, root.Above = need > reads, grant.Above
+		root.Other = func(at string, write bool) *repo.Root {
+			if !write {
+				return o.otherRoot(at, reads)
+			}
+			return o.otherRoot(at, need)
+		}
 		return f(root)
 	})
 }
 
-// otherRoot returns the root of the grant that contains the path at, whose symbolic links are resolved; nil if there is none.
-func (o *Ops) otherRoot(at string, write bool) *repo.Root {
-	grant, named, err := o.grantFor(at, write)
+// otherRoot returns the root of the grant that contains the path at, whose symbolic links are resolved; nil if there is none with that access.
+func (o *Ops) otherRoot(at string, need access) *repo.Root {
+	grant, named, err := o.grantFor(at, need)
 	if err != nil || grant.Dir == nil {
 		return nil
 	}
@@ -83,21 +110,21 @@ func (o *Ops) otherRoot(at string, write bool) *repo.Root {
 	return repo.NewRoot(handle.Following(), named, path.Clean(grant.Repo))
 }
 
-// grantFor returns the outermost grant that contains the path at. If write is set, it considers only grants with write access. named is
+// grantFor returns the outermost grant that contains the path at. It considers only grants with the access that is needed. named is
 // the path or the alias of that grant, whichever is a prefix of at.
-func (o *Ops) grantFor(at string, write bool) (best *Grant, named string, err error) {
+func (o *Ops) grantFor(at string, need access) (best *Grant, named string, err error) {
 	if !strings.HasPrefix(at, "/") || len(at) > maxRepoPath || strings.ContainsRune(at, 0) {
 		return nil, "", hosterror.Invalid("repo: %q: give an absolute path of at most %d bytes", hosterror.Truncate(at), maxRepoPath)
 	}
-	readOnly, all := false, make([]string, 0, len(o.config.Grants))
+	lower, all := false, make([]string, 0, len(o.config.Grants))
 	for i := range o.config.Grants {
 		g := &o.config.Grants[i]
 		all = append(all, path.Clean(g.Repo))
 		for _, granted := range g.names() {
 			switch {
 			case !contain.Within(granted, path.Clean(at)):
-			case write && !g.Write:
-				readOnly = true
+			case g.access() < need:
+				lower = true
 			case best == nil || len(granted) < len(named):
 				best, named = g, granted
 			}
@@ -106,7 +133,10 @@ func (o *Ops) grantFor(at string, write bool) (best *Grant, named string, err er
 	switch {
 	case best != nil:
 		return best, named, nil
-	case readOnly:
+	case lower && need == commits:
+		return nil, "", hosterror.Denied("%s: this plugin may not change the index or the current branch of the repository; its manifest must ask "+
+			"for access = \"commit\" under [capabilities] git, and the config must grant it", at)
+	case lower:
 		return nil, "", hosterror.Denied("%s: this plugin may only read the repository; its manifest must ask for access = \"rw\" "+
 			"under [capabilities] git, and the config must not make it read-only", at)
 	case len(all) == 0:

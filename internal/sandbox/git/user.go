@@ -32,11 +32,13 @@ type User struct {
 	Identity Identity
 	// Excludes is the content of the user's own ignore file.
 	Excludes []byte
+	// Settings decide whether operations may change a repository.
+	Settings Settings
 }
 
 // ReadUser reads the user's configuration as git does: user.name, user.email and core.excludesFile from $XDG_CONFIG_HOME/git/config and
 // then from ~/.gitconfig, and the ignore file, which by default is $XDG_CONFIG_HOME/git/ignore. It reads neither the system's configuration
-// nor included files. If xdg is empty, home/.config is used. An absent file counts as empty. If a file cannot be read, the error names
+// nor included files; Settings says if there are any. If xdg is empty, home/.config is used. An absent file counts as empty. If a file cannot be read, the error names
 // that file, and the content of the other files is returned nevertheless. ReadUser opens files by path, so it is for the host process.
 func ReadUser(home, xdg string) (User, error) {
 	if xdg == "" {
@@ -50,8 +52,10 @@ func ReadUser(home, xdg string) (User, error) {
 		config, bad := gitconfig.Parse(data)
 		if err = errors.Join(err, bad); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+			user.Settings.set(settingUnreadable, err.Error(), name)
 			continue
 		}
+		user.Settings.override(config, name)
 		user.Identity.override(config)
 		if value, ok := config.Last("core", "", "excludesfile"); ok {
 			if below, ok := strings.CutPrefix(value, "~/"); ok {

@@ -30,7 +30,8 @@ func TestReadUser(t *testing.T) {
 	gittest.Write(t, home+"/.gitconfig", "[user]\n\tname = Y\n[core]\n\texcludesFile = ~/mine\n[include]\n\tpath = more\n")
 	gittest.Write(t, home+"/mine", "*.tmp\n")
 	gittest.Write(t, home+"/more", "[user]\n\tname = Z\n")
-	want = git.User{Identity: git.Identity{Name: "Y", Email: "x@example.com"}, Excludes: []byte("*.tmp\n")}
+	want = git.User{Identity: git.Identity{Name: "Y", Email: "x@example.com"}, Excludes: []byte("*.tmp\n"),
+		Settings: git.Settings{"?include": {Value: "more", File: home + "/.gitconfig"}}}
 	if diff := cmp.Diff(want, read()); diff != "" {
 		t.Errorf("the file in the home directory does not take precedence: %s", diff)
 	}

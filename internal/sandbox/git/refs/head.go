@@ -126,7 +126,7 @@ func loggedReferences(config gitconfig.File) bool {
 
 // logLine returns a line of a reflog. Like git, it makes each run of white space in the message one space.
 func logLine(from, to plumbing.Hash, committer, message string) string {
-	words := strings.FieldsFunc(message, func(c rune) bool { return strings.ContainsRune(" \t\n\v\f\r", c) })
+	words := strings.FieldsFunc(message, func(c rune) bool { return strings.ContainsRune(" \t\n\r", c) })
 	return fmt.Sprintf("%s %s %s\t%s\n", from, to, committer, strings.Join(words, " "))
 }
 

@@ -15,7 +15,10 @@ import (
 
 // NewBranch is the lock of a branch that is being created. While it is held, neither git nor another operation can create that branch. The
 // caller must release it.
-type NewBranch struct{ lock *repo.Lock }
+type NewBranch struct {
+	lock *repo.Lock
+	name string
+}
 
 // LockNewBranch acquires git's lock for a branch. Under the lock it checks that the branch does not exist, and that no other branch conflicts
 // with it: a branch a conflicts with a branch a/b, since one is a file and the other is in a directory of the same name.
@@ -27,7 +30,7 @@ func LockNewBranch(ctx context.Context, r *repo.Repository, branch string) (*New
 	if err != nil {
 		return nil, err
 	}
-	b := &NewBranch{lock}
+	b := &NewBranch{lock, branch}
 	if err := checkAbsent(ctx, r, lock.Dir, branch); err != nil {
 		b.Release()
 		return nil, err
@@ -61,6 +64,16 @@ func checkAbsent(ctx context.Context, r *repo.Repository, dir *beneath.Dir, bran
 		}
 		return false, nil
 	})
+}
+
+// Log records in the branch's reflog that the branch is created, if the repository's configuration asks for reflogs.
+func (b *NewBranch) Log(r *repo.Repository, commit plumbing.Hash, committer, message string) error {
+	config, err := r.CheckedConfig()
+	if err != nil {
+		return err
+	}
+	line := logLine(plumbing.ZeroHash, commit, committer, message)
+	return appendLog(b.lock.Dir, BranchPrefix+b.name, line, loggedReferences(config))
 }
 
 // Set creates the branch atomically.

@@ -147,6 +147,8 @@ type indexParser struct {
 	name      string // name of the previous entry
 }
 
+var errSplitIndex = errors.New("a split index is not supported: run git update-index --no-split-index")
+
 var errTruncated = errors.New("damaged: truncated")
 
 func (p *indexParser) entry() (e indexEntry, err error) {
@@ -233,6 +235,9 @@ func checkEntry(name string, mode uint32) error {
 	default:
 		return fmt.Errorf("damaged: %q has the mode %o", hosterror.Truncate(name), mode)
 	}
+	if name == "" { // an entry that replaces one of the shared index
+		return errSplitIndex
+	}
 	if err := objects.CheckPath(name); err != nil {
 		return fmt.Errorf("damaged: %q is not a valid path", hosterror.Truncate(name))
 	}
@@ -251,7 +256,7 @@ func (p *indexParser) extensions(x *index) error {
 		}
 		switch {
 		case name == "link":
-			return errors.New("a split index is not supported: run git update-index --no-split-index")
+			return errSplitIndex
 		case name[0] < 'A' || name[0] > 'Z':
 			return fmt.Errorf("the index needs the extension %q, which is not supported", name)
 		case name == extensionUndo:

@@ -35,6 +35,15 @@ func Writer(dir string) *git.Ops {
 		Now: func() time.Time { return time.Unix(1700000000, 5).In(time.FixedZone("", 3600)) }})
 }
 
+// Committer returns operations that may change the index and the current branch of dir. Their author is that of Git.
+func Committer(dir string) *git.Ops {
+	return NewOps(git.Config{Grants: []git.Grant{{Repo: dir, Commit: true}}, User: User(git.User{Identity: git.Identity{Name: "A", Email: "a@example.com"}}),
+		Now: func() time.Time { return time.Unix(1700000000, 5).In(time.FixedZone("", 3600)) }})
+}
+
+// CommitterDate is the date of the operations of Committer, for the environment of git.
+const CommitterDate = "1700000000 +0100"
+
 // User returns a function for git.Config.User that returns user.
 func User(user git.User) func(context.Context) (git.User, error) {
 	return func(context.Context) (git.User, error) { return user, nil }
