@@ -119,8 +119,11 @@ func (q *inquiry) repositories() {
 			item.NotGiven = place.Refused
 		}
 		item.Words = "read the whole history of " + where
-		if g.Access == manifest.ReadWrite {
+		switch g.Access {
+		case manifest.ReadWrite:
 			item.Words += ", and create branches with a commit in it"
+		case manifest.Commit:
+			item.Words += ", and stage files, commit on its current branch and create branches in it"
 		}
 		if len(g.Remotes) > 0 {
 			given.Remotes = q.remotes(g, &item)
@@ -157,7 +160,7 @@ func (q *inquiry) giveRepository(given manifest.Git) {
 		if have.Repo != given.Repo {
 			continue
 		}
-		if given.Access == manifest.ReadWrite {
+		if given.Access.Covers(have.Access) {
 			have.Access = given.Access
 		}
 		for _, r := range given.Remotes {

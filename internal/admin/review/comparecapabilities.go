@@ -97,10 +97,8 @@ func repositoryPath(g manifest.Git) string { return g.Repo }
 
 // coversDirectory reports whether a request in old includes the request f.
 func coversDirectory(old []manifest.FS, f manifest.FS) bool {
-	return slices.ContainsFunc(old, func(o manifest.FS) bool { return covers(o.Access, f.Access) && inside(o.Path, f.Path) })
+	return slices.ContainsFunc(old, func(o manifest.FS) bool { return o.Access.Covers(f.Access) && inside(o.Path, f.Path) })
 }
-
-func covers(old, new manifest.Access) bool { return old == manifest.ReadWrite || new == manifest.Read }
 
 // inside reports whether path is dir or below dir. Both are paths of a manifest. If both begin with the same variable, its value does
 // not matter.
@@ -116,16 +114,19 @@ func (c *comparison) repositories() {
 	for _, g := range new {
 		where := repositoryName(g.Repo)
 		was, found := find(old, g.Repo, repositoryPath)
-		covered := slices.ContainsFunc(old, func(o manifest.Git) bool { return covers(o.Access, g.Access) && coversRepository(o.Repo, g.Repo) })
+		covered := slices.ContainsFunc(old, func(o manifest.Git) bool { return o.Access.Covers(g.Access) && coversRepository(o.Repo, g.Repo) })
 		switch {
-		case !found && g.Access == manifest.ReadWrite:
-			c.add(key, !covered, "asks to read %s and create branches in it", where)
-		case !found:
+		case !found && g.Access == manifest.Read:
 			c.add(key, !covered, "asks to read %s", where)
-		case g.Access != was.Access && g.Access == manifest.ReadWrite:
-			c.add(key, !covered, "asks to create branches in %s", where)
-		case g.Access != was.Access:
-			c.add(key, false, "no longer asks to create branches in %s", where)
+		case !found:
+			c.add(key, !covered, "asks to read %s and %s it", where, changesTo(g.Access))
+		case g.Access == was.Access:
+		case g.Access.Covers(was.Access):
+			c.add(key, !covered, "asks to %s %s", changesTo(g.Access), where)
+		case g.Access == manifest.ReadWrite:
+			c.add(key, false, "no longer asks to stage files and commit on the current branch of %s", where)
+		default:
+			c.add(key, false, "no longer asks to %s %s", changesTo(was.Access), where)
 		}
 		for _, r := range g.Remotes {
 			if !slices.Contains(was.Remotes, r) {
@@ -145,6 +146,14 @@ func (c *comparison) repositories() {
 	}
 }
 
+// changesTo describes what an access permits besides reading, followed by a repository.
+func changesTo(a manifest.Access) string {
+	if a == manifest.Commit {
+		return "stage files, commit on the current branch and create branches in"
+	}
+	return "create branches in"
+}
+
 // mergeRepositories merges requests for the same repository into their union, and normalizes remotes.
 func mergeRepositories(list []manifest.Git) []manifest.Git {
 	var once []manifest.Git
@@ -154,7 +163,7 @@ func mergeRepositories(list []manifest.Git) []manifest.Git {
 			i = len(once)
 			once = append(once, manifest.Git{Repo: g.Repo, Access: g.Access})
 		}
-		if g.Access == manifest.ReadWrite {
+		if g.Access.Covers(once[i].Access) {
 			once[i].Access = g.Access
 		}
 		for _, r := range g.Remotes {

@@ -40,7 +40,7 @@ type Policy struct {
 // Grant is one thing that is granted or hidden, and the reason.
 type Grant struct {
 	What    string   `json:"what"`             // the path, pattern, origin, variable or kind of question
-	Access  string   `json:"access,omitempty"` // "r" or "rw"
+	Access  string   `json:"access,omitempty"` // "r", "rw" or, of a repository, "commit"
 	Remotes []string `json:"remotes,omitempty"`
 	More    string   `json:"more,omitempty"` // further properties of the grant: "private", and the name of a credential
 	Place            // set if What is a directory or repository and Subject.Resolver is not nil

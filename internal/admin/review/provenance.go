@@ -59,7 +59,7 @@ func (s Subject) FolderBy(m config.Mount) string {
 
 // readOnlySuffix returns the reason why write access was reduced to read access; empty if it was not reduced.
 func (s Subject) readOnlySuffix(requested, granted manifest.Access) string {
-	if requested == manifest.ReadWrite && granted == manifest.Read && s.Entry.ReadOnly {
+	if requested != manifest.Read && granted == manifest.Read && s.Entry.ReadOnly {
 		return fmt.Sprintf("; reduced to reading by read_only (%s)", s.Entry.At("read_only"))
 	}
 	return ""
@@ -94,8 +94,8 @@ func (s Subject) repositoryBy(g config.Git) string {
 	if list == nil {
 		list, by = s.Manifest.Capabilities.Git, func(have manifest.Git) string {
 			words := s.requestedAt(have.Line, "git")
-			if have.Access == manifest.ReadWrite {
-				words += "; writing requires git with access = \"rw\" in a config"
+			if have.Access != manifest.Read {
+				words += fmt.Sprintf("; writing requires git with access = %q in a config", have.Access)
 			}
 			return words
 		}

@@ -41,7 +41,7 @@ const (
 type Item struct {
 	Kind     string `json:"kind"`
 	What     string `json:"what"`             // the path, origin, name or key as the manifest has it
-	Access   string `json:"access,omitempty"` // "r" or "rw"
+	Access   string `json:"access,omitempty"` // "r", "rw" or, of a repository, "commit"
 	Words    string `json:"words"`            // description of what the plugin requests
 	Why      string `json:"why,omitempty"`    // the reason that the plugin's author gives
 	Optional bool   `json:"optional,omitempty"`

@@ -67,6 +67,12 @@ func TestAsk(t *testing.T) {
 				"folder: read everything in ${home}/x (here /home/me/x) | optional | caution it is the same directory in every project"},
 			table: "fs = [{ path = \"${project}\", access = \"rw\" }, { path = \"${home}/x\", access = \"r\" }]\n",
 		},
+		"a repository to commit in is granted as requested": {
+			manifest: "[capabilities]\ngit = [{ repo = \"${project}\", access = \"commit\" }]\n",
+			items: []string{"repository: read the whole history of the git repository ${project} (here /home/me/work), and stage files, " +
+				"commit on its current branch and create branches in it"},
+			table: "git = [{ repo = \"${project}\", access = \"commit\" }]\n",
+		},
 		"read_only makes every directory and repository read-only": {
 			manifest: "[capabilities]\nfs = [{ path = \"${project}\", access = \"rw\" }]\ngit = [{ repo = \"${project}\", access = \"rw\" }]\n",
 			choice:   review.Choice{ReadOnly: true},

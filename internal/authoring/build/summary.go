@@ -29,7 +29,7 @@ type ToolInfo struct {
 type Request struct {
 	Kind   string `json:"kind"` // the key of the manifest
 	What   string `json:"what"`
-	Access string `json:"access,omitempty"` // "r" or "rw"
+	Access string `json:"access,omitempty"` // "r", "rw" or, of a repository, "commit"
 }
 
 // manifestOf returns the source in the directory of a module, and its problems; nil if its manifest does not name the module.

@@ -96,6 +96,8 @@ func TestNarrowEverythingElse(t *testing.T) {
 	publicWeb := "[capabilities]\nhttp = ['public-web']\n"
 	git := "[[capabilities.git]]\nrepo = '${project}'\naccess = 'rw'\nremotes = ['https://a/r', 'https://b/r', '*']\n"
 	gitConfig := conf("git = [{ repo = '${project}', access = 'rw', remotes = ['https://a/r', 'https://b/r'] }]")
+	commits := "[[capabilities.git]]\nrepo = '${project}'\naccess = 'commit'\n"
+	commitConfig := conf("git = [{ repo = '${project}', access = 'commit' }]")
 	anyRemote := conf("git = [{ repo = '${project}', access = 'rw', remotes = ['*'] }]")
 	noProject := places
 	noProject.Project = ""
@@ -126,10 +128,19 @@ func TestNarrowEverythingElse(t *testing.T) {
 			func(g config.Grant) any { return fmt.Sprint(g.Env) }, "map[A:1 GIT_X:3]", "warning /etc/bulkhead.toml:3 plugins[0].env: the variable B is not granted: it is not in ceiling.env (/etc/bulkhead/bulkhead.toml:2)"},
 		"a variable of --env": {decide{caps: "[capabilities]\nenv = ['B']", flags: config.Flags{Env: map[string]string{"B": "flag"}}, ceiling: all("env = []")},
 			func(g config.Grant) any { return fmt.Sprint(g.Env) }, "map[]", "warning /p/plugin.toml:0 env: the variable B is not granted"},
-		"repositories":                    {decide{caps: git, config: gitConfig, ceiling: all("git = []")}, repositories, "", "warning /etc/bulkhead.toml:3 plugins[0].git: the repository /home/me/work is not granted: it is in none of the directories of ceiling.git (/etc/bulkhead/bulkhead.toml:2)"},
-		"repositories by fs":              {decide{caps: git, config: gitConfig, ceiling: all("fs = [{ path = '/srv', access = 'rw' }]")}, repositories, "", "warning /etc/bulkhead.toml:3 plugins[0].git: the repository /home/me/work is not granted: it is in none of the directories of ceiling.fs"},
-		"reading repositories":            {decide{caps: git, config: gitConfig, ceiling: all("git = [{ repo = '/home', access = 'r', remotes = ['https://a/r', 'https://b/r'] }]")}, repositories, "r /home/me/work(/home) https://a/r https://b/r", "warning /etc/bulkhead.toml:3 plugins[0].git: the repository /home/me/work is granted read-only: ceiling.git"},
-		"read_only":                       {decide{caps: git, config: gitConfig, ceiling: all("read_only = true")}, repositories, "r /home/me/work https://a/r https://b/r", "warning /etc/bulkhead.toml:3 plugins[0].git: the repository /home/me/work is granted read-only: ceiling.read_only"},
+		"repositories":         {decide{caps: git, config: gitConfig, ceiling: all("git = []")}, repositories, "", "warning /etc/bulkhead.toml:3 plugins[0].git: the repository /home/me/work is not granted: it is in none of the directories of ceiling.git (/etc/bulkhead/bulkhead.toml:2)"},
+		"repositories by fs":   {decide{caps: git, config: gitConfig, ceiling: all("fs = [{ path = '/srv', access = 'rw' }]")}, repositories, "", "warning /etc/bulkhead.toml:3 plugins[0].git: the repository /home/me/work is not granted: it is in none of the directories of ceiling.fs"},
+		"reading repositories": {decide{caps: git, config: gitConfig, ceiling: all("git = [{ repo = '/home', access = 'r', remotes = ['https://a/r', 'https://b/r'] }]")}, repositories, "r /home/me/work(/home) https://a/r https://b/r", "warning /etc/bulkhead.toml:3 plugins[0].git: the repository /home/me/work is granted read-only: ceiling.git"},
+		"read_only":            {decide{caps: git, config: gitConfig, ceiling: all("read_only = true")}, repositories, "r /home/me/work https://a/r https://b/r", "warning /etc/bulkhead.toml:3 plugins[0].git: the repository /home/me/work is granted read-only: ceiling.read_only"},
+		"commits, allowed":     {decide{caps: commits, config: commitConfig, ceiling: all("git = [{ repo = '/home', access = 'rw' }, { repo = '/home/me', access = 'commit' }]")}, repositories, "commit /home/me/work(/home/me)", ""},
+		"commits, where branches are allowed": {decide{caps: commits, config: commitConfig, ceiling: all("git = [{ repo = '/home', access = 'rw' }]")}, repositories, "rw /home/me/work(/home)",
+			"warning /etc/bulkhead.toml:3 plugins[0].git: the repository /home/me/work is granted with access = \"rw\": ceiling.git"},
+		"commits, where reading is allowed": {decide{caps: commits, config: commitConfig, ceiling: all("git = [{ repo = '/home', access = 'r' }]")}, repositories, "r /home/me/work(/home)",
+			"warning /etc/bulkhead.toml:3 plugins[0].git: the repository /home/me/work is granted read-only: ceiling.git"},
+		"commits, where only files may be written": {decide{caps: commits, config: commitConfig, ceiling: all("fs = [{ path = '/home', access = 'rw' }]")}, repositories, "rw /home/me/work(/home)",
+			"warning /etc/bulkhead.toml:3 plugins[0].git: the repository /home/me/work is granted with access = \"rw\": ceiling.fs"},
+		"commits and read_only": {decide{caps: commits, config: commitConfig, ceiling: all("read_only = true")}, repositories, "r /home/me/work",
+			"warning /etc/bulkhead.toml:3 plugins[0].git: the repository /home/me/work is granted read-only: ceiling.read_only"},
 		"remotes":                         {decide{caps: git, config: gitConfig, ceiling: all("git = [{ repo = '/home', access = 'rw', remotes = ['https://b/r'] }]")}, repositories, "rw /home/me/work(/home) https://b/r", "warning /etc/bulkhead.toml:3 plugins[0].git: the remote https://a/r of /home/me/work is not granted: it is not in ceiling.git"},
 		"remotes by http":                 {decide{caps: git, config: gitConfig, ceiling: all("http = ['https://b']")}, repositories, "rw /home/me/work https://b/r", "warning /etc/bulkhead.toml:3 plugins[0].git: the remote https://a/r of /home/me/work is not granted: it is not in ceiling.http"},
 		"any remote":                      {decide{caps: git, config: anyRemote, ceiling: all("git = [{ repo = '/home', access = 'rw', remotes = ['https://b/r'] }]")}, repositories, "rw /home/me/work(/home) https://b/r", "warning /etc/bulkhead.toml:3 plugins[0].git: the remote * of /home/me/work is not granted"},

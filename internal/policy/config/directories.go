@@ -163,8 +163,8 @@ func (c *decision) faultAt(line int, key, what, remedy string) {
 func (c *decision) add(p tomlfile.Problem) { c.problems = append(c.problems, p) }
 
 func maxAccess(a, b manifest.Access) manifest.Access {
-	if a == manifest.ReadWrite || b == manifest.ReadWrite {
-		return manifest.ReadWrite
+	if a.Covers(b) {
+		return a
 	}
-	return manifest.Read
+	return b
 }

@@ -44,8 +44,9 @@ func (c *decision) configuredRepositories() {
 		case !found:
 			fault("repo", fmt.Sprintf("%s does not ask for the repository %s; it asks for %s", c.m.Name, g.Repo, c.requestedRepos()), "remove it")
 			continue
-		case g.Access == manifest.ReadWrite && requested.Access == manifest.Read:
-			fault("access", fmt.Sprintf("%s asks for no more than access = \"r\"", c.m.Name), `write access = "r"`)
+		case !requested.Access.Covers(g.Access):
+			fault("access", fmt.Sprintf("%s asks for no more than access = %q", c.m.Name, requested.Access),
+				fmt.Sprintf("write access = %q", requested.Access))
 			continue
 		case c.places.Broad(dir):
 			c.add(tomlfile.Problem{File: c.p.File, Line: g.Line, Key: fmt.Sprintf("%s.git[%d].repo", c.p.Key, i), Warning: true,
@@ -110,8 +111,8 @@ func (c *decision) requestedRepositories() {
 			drop("repo", fmt.Sprintf("asks for the repository %s, which lies in none of the granted directories", g.Repo),
 				fmt.Sprintf("add { path = %q, access = \"r\" } to fs%s", g.Repo, c.at("fs")))
 		default:
-			if g.Access == manifest.ReadWrite && !c.p.ReadOnly {
-				drop("access", "asks for write access, which only access = \"rw\" in a config file grants", c.gitRemedy(g.Repo, i))
+			if g.Access != manifest.Read && !c.p.ReadOnly {
+				drop("access", fmt.Sprintf("asks for write access, which only access = %q in a config file grants", g.Access), c.gitRemedy(g.Repo, i))
 			}
 			c.grantGit(Git{Repo: dir, Access: manifest.Read, Remotes: c.namedRemotes(i, drop)})
 		}

@@ -140,23 +140,32 @@ func (n *narrowing) directories(b Bounds) {
 }
 
 // containing returns those of dirs that contain path and allow access, and that access. If there are none, it returns those that
-// contain path and allow reading, and read access.
+// contain path and allow the highest access below it, and that access.
 func (n *narrowing) containing(dirs []manifest.FS, path string, access manifest.Access) ([]string, manifest.Access) {
-	var full, read []string
-	for _, f := range dirs {
-		dir, missing := n.bounds.Resolve(f.Path, "")
-		if missing != "" || !contain.Within(dir, path) {
+	for _, level := range []manifest.Access{manifest.Commit, manifest.ReadWrite, manifest.Read} {
+		if !access.Covers(level) {
 			continue
 		}
-		read = append(read, dir)
-		if f.Access == manifest.ReadWrite {
-			full = append(full, dir)
+		var allowing []string
+		for _, f := range dirs {
+			dir, missing := n.bounds.Resolve(f.Path, "")
+			if missing == "" && contain.Within(dir, path) && f.Access.Covers(level) {
+				allowing = append(allowing, dir)
+			}
+		}
+		if allowing != nil {
+			return allowing, level
 		}
 	}
-	if access == manifest.ReadWrite && full != nil {
-		return full, access
+	return nil, manifest.Read
+}
+
+// reducedTo describes an access that is less than what was asked for.
+func reducedTo(a manifest.Access) string {
+	if a == manifest.Read {
+		return "read-only"
 	}
-	return read, manifest.Read
+	return fmt.Sprintf("with access = %q", a)
 }
 
 // innermost returns the intersections of the directories of two bounds. All these directories contain one path. If a or b is nil,
@@ -203,7 +212,7 @@ func (n *narrowing) repositories(b Bounds) {
 	var granted []Git
 	for _, g := range n.grant.Git {
 		line := n.lineOfRepository(g.Repo)
-		if b.ReadOnly && g.Access == manifest.ReadWrite {
+		if b.ReadOnly && g.Access != manifest.Read {
 			g.Access = manifest.Read
 			n.cut("git", g.Repo, "the repository "+g.Repo+" is granted read-only", n.ceiling.at(b, "read_only")+" allows no more", line)
 		}
@@ -218,7 +227,7 @@ func (n *narrowing) repositories(b Bounds) {
 				continue
 			}
 			if access != g.Access {
-				n.cut("git", g.Repo, "the repository "+g.Repo+" is granted read-only", n.ceiling.at(b, key)+" allows no more", line)
+				n.cut("git", g.Repo, "the repository "+g.Repo+" is granted "+reducedTo(access), n.ceiling.at(b, key)+" allows no more", line)
 			}
 			g.Access, g.Within = access, innermost(g.Within, within)
 		}

@@ -103,7 +103,7 @@ func ReadFS(t *tomlfile.Table, key string, check func(path string) error) []FS {
 	for _, f := range t.Tables(key) {
 		entry := FS{
 			Path:     f.Required("path", `write path = "${project}", or another directory`),
-			Access:   readAccess(f),
+			Access:   readAccess(f, Read, ReadWrite),
 			Optional: f.Bool("optional", false),
 			Why:      f.String("why"),
 			Line:     f.Line(),
@@ -119,13 +119,17 @@ func ReadFS(t *tomlfile.Table, key string, check func(path string) error) []FS {
 // pathRemedy is the remedy for a path that CheckPath refuses.
 const pathRemedy = "write an absolute path, or one that begins with ${project}, ${cwd}, ${home} or ${state}"
 
-// readAccess reads the key access, which has no default: the default "r" would break plugins silently, and "rw" would grant too much.
-func readAccess(t *tomlfile.Table) Access {
+// readAccess reads the key access, which is one of the values allowed. It has no default: the default "r" would break plugins silently, and "rw" would grant too much.
+func readAccess(t *tomlfile.Table, allowed ...Access) Access {
+	var names, remedies []string
+	for _, a := range allowed {
+		names, remedies = append(names, string(a)), append(remedies, fmt.Sprintf("access = %q", a))
+	}
 	if !t.Has("access") {
-		t.Fault("access", "is missing", `write access = "r" or access = "rw"`)
+		t.Fault("access", "is missing", "write "+strings.Join(remedies, " or "))
 		return Read
 	}
-	return Access(t.OneOf("access", string(Read), string(ReadWrite)))
+	return Access(t.OneOf("access", names...))
 }
 
 // ReadGit reads the array of repositories at key, each a table {repo, access, remotes}. It returns nil if the key is absent, and an
@@ -138,7 +142,7 @@ func ReadGit(t *tomlfile.Table, key string, check func(repo string) error) []Git
 	for _, g := range t.Tables(key) {
 		entry := Git{
 			Repo:    g.Required("repo", `write repo = "${project}", or another directory`),
-			Access:  readAccess(g),
+			Access:  readAccess(g, Read, ReadWrite, Commit),
 			Remotes: g.Distinct("remotes", checkRemote),
 			Line:    g.Line(),
 		}

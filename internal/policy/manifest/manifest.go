@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
@@ -98,11 +99,19 @@ type Server struct {
 // Access is the access mode of a granted or requested directory or repository.
 type Access string
 
-// Values of Access: reading only, or reading and writing.
+// Values of Access: reading only, or reading and writing. A repository is written by creating branches; Commit, which only repositories have,
+// also changes the index and the branch that is checked out.
 const (
 	Read      Access = "r"
 	ReadWrite Access = "rw"
+	Commit    Access = "commit"
 )
+
+// Covers reports whether access a includes access b. The zero value is no access.
+func (a Access) Covers(b Access) bool {
+	ascending := []Access{"", Read, ReadWrite, Commit}
+	return slices.Index(ascending, a) >= slices.Index(ascending, b)
+}
 
 // Capabilities are the capabilities that the plugin requests.
 type Capabilities struct {

@@ -173,7 +173,8 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code, locks *locker) (*wo
 		l.Setup.Mounts = append(l.Setup.Mounts, mount)
 	}
 	for _, r := range set.Repos {
-		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: platform.TreePath(r.Path), Alias: platform.TreePath(r.Alias), Above: platform.TreePath(r.Above), Write: r.Write, File: l.Inherit(r.Dir)})
+		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: platform.TreePath(r.Path), Alias: platform.TreePath(r.Alias), Above: platform.TreePath(r.Above), Write: r.Write,
+			Commit: r.Commit, File: l.Inherit(r.Dir)})
 		l.Setup.Remotes = append(l.Setup.Remotes, r.Remotes...)
 	}
 	l.Setup.Commands = command.Tools{}

@@ -73,7 +73,8 @@ type Repo struct {
 	Path    string // resolved path of the repository
 	Granted string
 	Alias   string // the granted path if it resolves to Path by symbolic links; otherwise empty
-	Write   bool
+	Write   bool   // whether branches may be created
+	Commit  bool   // whether the index and the current branch may be changed too
 	Remotes []string
 	Dir     *os.File // handle of the directory at Path; nil if the directory does not exist
 	// Above is the directory above Path whose .git makes it the top level of a repository; empty if there is none. Operations at Path,
@@ -220,7 +221,8 @@ func (s *Set) repository(c Config, w *walker, granted config.Git) error {
 		}
 	}
 	r := Repo{
-		Path: p.path(), Granted: granted.Repo, Write: granted.Access == manifest.ReadWrite, Remotes: granted.Remotes, Anchors: p.anchors,
+		Path: p.path(), Granted: granted.Repo, Write: granted.Access != manifest.Read,
+		Commit: granted.Access == manifest.Commit, Remotes: granted.Remotes, Anchors: p.anchors,
 		Above: topLevelAbove(p.path()),
 	}
 	if granted := filepath.Clean(granted.Repo); granted != r.Path {

@@ -314,6 +314,19 @@ func TestRepositoryAboveGrantIsNamed(t *testing.T) {
 	}
 }
 
+func TestAccessToRepositories(t *testing.T) {
+	for access, want := range map[manifest.Access]Repo{
+		manifest.Read: {}, manifest.ReadWrite: {Write: true}, manifest.Commit: {Write: true, Commit: true},
+	} {
+		w := newWorld(t)
+		w.dir("repo")
+		w.Grant.Git = []config.Git{{Repo: w.path("repo"), Access: access}}
+		if r := w.resolve().Repos[0]; r.Write != want.Write || r.Commit != want.Commit {
+			t.Errorf("access %q: got %+v", access, r)
+		}
+	}
+}
+
 func TestRepositories(t *testing.T) {
 	w := newWorld(t)
 	w.dir("notes/sub")

@@ -86,7 +86,7 @@ func boxConfig(setup wire.Setup, derive func(context.Context, sandbox.Derivation
 		c.Mounts = append(c.Mounts, mount(i, m))
 	}
 	for _, r := range setup.Repos {
-		c.Repos = append(c.Repos, git.Grant{Repo: r.Path, Alias: r.Alias, Above: r.Above, Write: r.Write, Dir: file(r.File, r.Path)})
+		c.Repos = append(c.Repos, git.Grant{Repo: r.Path, Alias: r.Alias, Above: r.Above, Write: r.Write, Commit: r.Commit, Dir: file(r.File, r.Path)})
 	}
 	return c
 }

@@ -587,10 +587,10 @@ func TestConfinementKeepsListedFilesOnly(t *testing.T) {
 func TestSandboxHasWhatSetupGrants(t *testing.T) {
 	setup := wire.Setup{Plugin: "it", Kind: string(engine.Command), HTTP: true, Deny: []string{"*.env"}, Own: []string{"/own"}, Remotes: []string{"https://h/r"},
 		Limits: wire.Limits{Files: 3, Memory: 4}, Env: map[string]string{"A": "1"}, Messages: true,
-		Mounts: []wire.Mount{{Path: "/p", Write: true}, {Path: "/s", State: true, InGit: true}}, Repos: []wire.Repo{{Path: "/r", Alias: "/a", Write: true}}}
+		Mounts: []wire.Mount{{Path: "/p", Write: true}, {Path: "/s", State: true, InGit: true}}, Repos: []wire.Repo{{Path: "/r", Alias: "/a", Write: true, Commit: true}}}
 	c := boxConfig(setup, nil, hclog.NewNullLogger())
 	if c.State != "/s" || c.Fetch == nil || !c.Relative || len(c.Mounts) != 2 || !c.Mounts[0].Write || c.Mounts[1].Write || !c.Mounts[1].InGit || len(c.Repos) != 1 ||
-		c.Repos[0] != (git.Grant{Repo: "/r", Alias: "/a", Write: true}) || c.Lock == nil || c.Limits.Files != 3 || c.Limits.Memory != 4 || !c.Messages ||
+		c.Repos[0] != (git.Grant{Repo: "/r", Alias: "/a", Write: true, Commit: true}) || c.Lock == nil || c.Limits.Files != 3 || c.Limits.Memory != 4 || !c.Messages ||
 		!slices.Equal(c.Hidden.Patterns, setup.Deny) || !slices.Equal(c.Hidden.Own, setup.Own) || !slices.Equal(c.Remotes, setup.Remotes) || c.Env["A"] != "1" {
 		t.Errorf("got %+v", c)
 	}

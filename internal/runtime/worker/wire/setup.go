@@ -89,9 +89,10 @@ type FileID struct{ Dev, Ino uint64 }
 
 // Repo is a granted git repository.
 type Repo struct {
-	Path  string `json:"path"`
-	Alias string `json:"alias,omitempty"` // another path by which the module may name the repository
-	Above string `json:"above,omitempty"` // top level of the repository that contains Path, if it is above Path
-	Write bool   `json:"write,omitempty"`
-	File  int    `json:"file,omitempty"`
+	Path   string `json:"path"`
+	Alias  string `json:"alias,omitempty"` // another path by which the module may name the repository
+	Above  string `json:"above,omitempty"` // top level of the repository that contains Path, if it is above Path
+	Write  bool   `json:"write,omitempty"`
+	Commit bool   `json:"commit,omitempty"` // whether the index and the current branch may be changed; never without Write
+	File   int    `json:"file,omitempty"`
 }
