@@ -49,7 +49,7 @@ func (b *Box) ungranted(op string) string {
 	switch op {
 	case abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitState, abi.OpGitRefs, abi.OpGitHistory, abi.OpGitChanges,
-		abi.OpGitObjects, abi.OpGitAbbreviate, abi.OpGitCommitBranch:
+		abi.OpGitObjects, abi.OpGitAbbreviate, abi.OpGitCommitBranch, abi.OpGitCommit, abi.OpGitCreateBranch, abi.OpGitReset:
 		if len(b.config.Repos) == 0 && b.config.Asks.Git {
 			return "this plugin is granted no repository, although its manifest asks for one: the config must grant it with git in the plugin's " +
 				"table, and --project must name the project if its repository is meant"

@@ -86,6 +86,9 @@ func TestOperationsWithoutGrantAreDenied(t *testing.T) {
 	for op, want := range map[string]string{
 		abi.OpGitStatus:       "granted no repository",
 		abi.OpGitCommitBranch: "granted no repository",
+		abi.OpGitCommit:       "granted no repository",
+		abi.OpGitCreateBranch: "granted no repository",
+		abi.OpGitReset:        "granted no repository",
 		abi.OpGitFetch:        "granted no remote",
 		abi.OpHTTPFetch:       "granted no web server",
 	} {

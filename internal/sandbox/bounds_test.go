@@ -266,8 +266,11 @@ func TestBoxCallsItsHost(t *testing.T) {
 	if answer, err := box.fetch(t.Context(), abi.HTTPRequest{}); err != nil || answer.Status != 204 || asked != 1 {
 		t.Errorf("got %+v, %v after %d requests", answer, err, asked)
 	}
-	if _, err := box.commitBranch(t.Context(), abi.GitNewCommit{}); err == nil || changes != 1 {
-		t.Errorf("got %v; %d changes were announced, want one", err, changes)
+	for _, op := range []string{abi.OpGitCommitBranch, abi.OpGitCommit, abi.OpGitCreateBranch, abi.OpGitReset} {
+		changes = 0
+		if _, err := operations[op].do(box, t.Context(), []byte("{}")); err == nil || changes != 1 {
+			t.Errorf("%s: got %v; %d changes were announced, want one", op, err, changes)
+		}
 	}
 	if _, err := new(Box).fetch(t.Context(), abi.HTTPRequest{}); err == nil {
 		t.Error("a box without a network has an answer")

@@ -44,7 +44,10 @@ var operations = map[string]operation{
 	abi.OpGitAbbreviate:    ofGit((*git.Ops).Abbreviate, "repo"),
 	abi.OpGitListRemote:    ofGit((*git.Ops).ListRemote, targetURL),
 	abi.OpGitFetch:         ofGit((*git.Ops).Fetch, targetURL),
-	abi.OpGitCommitBranch:  ofBox((*Box).commitBranch, "repo"),
+	abi.OpGitCommitBranch:  ofChange((*git.Ops).CommitBranch, "repo"),
+	abi.OpGitCommit:        ofChange((*git.Ops).Commit, "repo"),
+	abi.OpGitCreateBranch:  ofChange((*git.Ops).CreateBranch, "repo"),
+	abi.OpGitReset:         ofChange((*git.Ops).Reset, "repo"),
 	abi.OpHTTPFetch:        ofBox((*Box).fetch, targetURL),
 	abi.OpFSMode:           ofBox((*Box).mode, "path"),
 	abi.OpFSCreateMode:     ofBox((*Box).createMode, ""),
@@ -65,6 +68,14 @@ func ofBox[P, R any](do func(*Box, context.Context, P) (R, error), target string
 // ofGit returns the operation that a method of git.Ops performs.
 func ofGit[P, R any](do func(*git.Ops, context.Context, P) (R, error), target string) operation {
 	return ofBox(func(b *Box, ctx context.Context, p P) (R, error) { return do(b.git, ctx, p) }, target)
+}
+
+// ofChange is ofGit for a method that changes a repository.
+func ofChange[P, R any](do func(*git.Ops, context.Context, P) (R, error), target string) operation {
+	return ofBox(func(b *Box, ctx context.Context, p P) (R, error) {
+		b.changing(ctx)
+		return do(b.git, ctx, p)
+	}, target)
 }
 
 // byteOperations are the operations whose requests have data bytes after the JSON. They access nothing, and a call may perform any
@@ -93,11 +104,6 @@ func (b *Box) notify(ctx context.Context, n abi.Notification) (any, error) {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: err.Error()}
 	}
 	return nil, nil
-}
-
-func (b *Box) commitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitCommitted, error) {
-	b.changing(ctx)
-	return b.git.CommitBranch(ctx, q)
 }
 
 func (b *Box) fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPResponse, error) {

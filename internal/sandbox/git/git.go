@@ -1,12 +1,13 @@
-// Package git performs the git operations of a module: it reads repositories, creates a branch with one commit, and
+// Package git performs the git operations of a module: it reads repositories, creates branches and commits, and
 // reads remote repositories. Start with New; the operations are the methods of Ops.
 //
 // The package runs no program, and no hook, filter or replacement takes effect. It reads a few settings of the repository's
-// configuration: its format, user.name, user.email, remote.….url, core.fileMode and core.ignoreCase. Only Config.User reads the user's
-// configuration, and the system's configuration is ignored. Every file is opened below the handle of a granted directory. A
-// repository that points outside of its directory, by a .git file, commondir, alternates or a symbolic link, is therefore refused, unless
-// a .git file or alternates point into another granted directory. Only CommitBranch writes: objects and one new reference. Only ListRemote
-// and Fetch use a network, and they write nothing.
+// configuration: its format, user.name, user.email, remote.….url, core.fileMode, core.ignoreCase, core.logAllRefUpdates, and those of
+// Settings. Only Config.User reads the user's configuration, and the system's configuration is ignored. Every file is opened below the
+// handle of a granted directory. A repository that points outside of its directory, by a .git file, commondir, alternates or a symbolic
+// link, is therefore refused, unless a .git file or alternates point into another granted directory. CommitBranch writes objects and one new
+// reference; Commit, CreateBranch and Reset also write the index, HEAD's branch and reflogs, under git's locks. Only ListRemote and Fetch use
+// a network, and they write nothing.
 //
 // Repositories and remotes are untrusted. The sub-packages check everything that they read: objects reads the object database, refs the
 // references, worktree the index and the working tree, remote the network protocol, gitconfig the configuration; repo finds the
