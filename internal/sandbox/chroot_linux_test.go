@@ -57,7 +57,7 @@ func TestBoxWorksInEmptyRoot(t *testing.T) {
 
 func inEmptyRoot(t *testing.T, w world) {
 	grant := w.grant("rw $W/work", "r $W/other", "state $W/states/p", "rw $W/work/later")
-	grant.Git = []config.Git{{Repo: w.path("$W/work"), Access: "rw"}}
+	grant.Git = []config.Git{{Repo: w.path("$W/work"), Access: "commit"}}
 	c, err := openGrant(Setup{Plugin: "p", Grant: grant, Places: config.Places{State: w.path("$W/states")}, Own: []string{w.path("$W/states")},
 		GitUser: func(context.Context) (git.User, error) {
 			return git.User{Identity: git.Identity{Name: "A", Email: "a@example.com"}}, nil
@@ -105,6 +105,7 @@ func inEmptyRoot(t *testing.T, w world) {
 	for _, request := range []string{
 		`{"op":"git/branch_exists","params":{"repo":"$W/work","branch":"main"}}`, `{"op":"git/status","params":{"repo":"$W/work"}}`,
 		`{"op":"git/commit_branch","params":{"repo":"$W/work","branch":"new","message":"m","changes":[{"path":"x","content":"eA=="}]}}`,
+		`{"op":"git/commit","params":{"repo":"$W/work","message":"m"}}`, `{"op":"git/reset","params":{"repo":"$W/work"}}`,
 		`{"op":"fs/mode","params":{"path":"$W/work/f","mode":420}}`,
 	} {
 		if got := string(b.Operate(Begin(t.Context(), nil, nil), []byte(w.path(request)))); strings.Contains(got, `"error"`) {

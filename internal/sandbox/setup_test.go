@@ -198,7 +198,7 @@ func (c *Config) openRepos(granted []config.Git) error {
 		if err != nil {
 			return fmt.Errorf("granted repository %s: %w", g.Repo, usage.Cause(err))
 		}
-		c.Repos = append(c.Repos, git.Grant{Repo: real, Write: g.Access == manifest.ReadWrite, Dir: dir})
+		c.Repos = append(c.Repos, git.Grant{Repo: real, Write: g.Access != manifest.Read, Commit: g.Access == manifest.Commit, Dir: dir})
 		for _, remote := range g.Remotes {
 			if !slices.Contains(c.Remotes, remote) {
 				c.Remotes = append(c.Remotes, remote)

@@ -18,7 +18,7 @@ import (
 
 // change runs f on the repository whose top level is, or contains, dir, with the settings that may forbid the change.
 func change[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Repository, User, Settings) (A, error)) (A, error) {
-	return queryGrant(ctx, o, dir, commits, func(root *repo.Root) (A, error) {
+	return queryGrant(ctx, o, dir, repo.Commits, func(root *repo.Root) (A, error) {
 		var none A
 		r, err := root.Find(dir)
 		if err != nil {
@@ -32,6 +32,9 @@ func change[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Reposit
 			return none, err
 		}
 		settings, err := user.settings(r)
+		if err == nil {
+			err = checkShared(settings)
+		}
 		if err != nil {
 			return none, err
 		}

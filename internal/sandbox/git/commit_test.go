@@ -161,6 +161,9 @@ func TestCommitRefuses(t *testing.T) {
 			config("extensions.worktreeConfig", "true")(r)
 			config("--worktree", "core.hooksPath", "x")(r)
 		}, "config.worktree"},
+		{"a shared repository", config("core.sharedRepository", "group"), `core.sharedRepository is "group"`},
+		{"a shared repository by its permissions", config("core.sharedRepository", "0660"), "core.sharedRepository"},
+		{"a repository that is not shared", config("core.sharedRepository", "umask"), ""},
 		{"a merge", func(r *gittest.Repo) {
 			gittest.Write(r.TB, r.Dot+"/MERGE_HEAD", gittest.Git(r.TB, r.Dir, "rev-parse", "main")+"\n")
 		}, "a merge is in progress"},

@@ -37,7 +37,7 @@ func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitComm
 	if err != nil {
 		return abi.GitCommitted{}, err
 	}
-	done, err := queryGrant(ctx, o, q.Repo, branches, func(root *repo.Root) (abi.GitCommitted, error) {
+	done, err := queryGrant(ctx, o, q.Repo, repo.Branches, func(root *repo.Root) (abi.GitCommitted, error) {
 		r, err := root.Find(q.Repo)
 		if r == nil || err != nil {
 			return abi.GitCommitted{}, err

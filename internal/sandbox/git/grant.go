@@ -32,24 +32,15 @@ type Grant struct {
 	Dir *os.File
 }
 
-// access is what an operation does to a repository. Each permits those before it.
-type access int
-
-const (
-	reads    access = iota
-	branches        // creates a branch
-	commits         // changes the index, HEAD or a branch that exists
-)
-
 // access returns the highest access that g permits.
-func (g *Grant) access() access {
+func (g *Grant) access() repo.Access {
 	switch {
 	case g.Commit:
-		return commits
+		return repo.Commits
 	case g.Write:
-		return branches
+		return repo.Branches
 	}
-	return reads
+	return repo.Reads
 }
 
 // names returns the paths by which modules name the granted directory.
@@ -63,7 +54,7 @@ func (g *Grant) names() []string {
 
 // query runs f on the repository that contains the directory dir. If there is no such repository, the answer is the zero value.
 func query[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Repository) (A, error)) (A, error) {
-	return queryGrant(ctx, o, dir, reads, func(root *repo.Root) (A, error) {
+	return queryGrant(ctx, o, dir, repo.Reads, func(root *repo.Root) (A, error) {
 		var none A
 		r, err := root.Find(dir)
 		if r == nil || err != nil {
@@ -74,7 +65,7 @@ func query[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Reposito
 }
 
 // queryGrant runs f on the grant that contains the path at. If the granted directory does not exist, the answer is the zero value.
-func queryGrant[A any](ctx context.Context, o *Ops, at string, need access, f func(*repo.Root) (A, error)) (A, error) {
+func queryGrant[A any](ctx context.Context, o *Ops, at string, need repo.Access, f func(*repo.Root) (A, error)) (A, error) {
 	return perform(ctx, o, at, func() (A, error) {
 		var none A
 		grant, named, err := o.grantFor(at, need)
@@ -86,19 +77,13 @@ func queryGrant[A any](ctx context.Context, o *Ops, at string, need access, f fu
 			return none, hosterror.Failed("%s: %v", grant.Repo, err)
 		}
 		root := repo.NewRoot(handle.Following(), named, path.Clean(grant.Repo))
-		root.Write, root.Above = need > reads, grant.Above
-		root.Other = func(at string, write bool) *repo.Root {
-			if !write {
-				return o.otherRoot(at, reads)
-			}
-			return o.otherRoot(at, need)
-		}
+		root.Access, root.Above, root.Other = need, grant.Above, o.otherRoot
 		return f(root)
 	})
 }
 
 // otherRoot returns the root of the grant that contains the path at, whose symbolic links are resolved; nil if there is none with that access.
-func (o *Ops) otherRoot(at string, need access) *repo.Root {
+func (o *Ops) otherRoot(at string, need repo.Access) *repo.Root {
 	grant, named, err := o.grantFor(at, need)
 	if err != nil || grant.Dir == nil {
 		return nil
@@ -112,7 +97,7 @@ func (o *Ops) otherRoot(at string, need access) *repo.Root {
 
 // grantFor returns the outermost grant that contains the path at. It considers only grants with the access that is needed. named is
 // the path or the alias of that grant, whichever is a prefix of at.
-func (o *Ops) grantFor(at string, need access) (best *Grant, named string, err error) {
+func (o *Ops) grantFor(at string, need repo.Access) (best *Grant, named string, err error) {
 	if !strings.HasPrefix(at, "/") || len(at) > maxRepoPath || strings.ContainsRune(at, 0) {
 		return nil, "", hosterror.Invalid("repo: %q: give an absolute path of at most %d bytes", hosterror.Truncate(at), maxRepoPath)
 	}
@@ -133,7 +118,7 @@ func (o *Ops) grantFor(at string, need access) (best *Grant, named string, err e
 	switch {
 	case best != nil:
 		return best, named, nil
-	case lower && need == commits:
+	case lower && need == repo.Commits:
 		return nil, "", hosterror.Denied("%s: this plugin may not change the index or the current branch of the repository; its manifest must ask "+
 			"for access = \"commit\" under [capabilities] git, and the config must grant it", at)
 	case lower:

@@ -27,7 +27,7 @@ const (
 
 // TopLevel returns the top level of the repository that contains a path. The path need not exist.
 func (o *Ops) TopLevel(ctx context.Context, q abi.GitPath) (abi.GitTopLevel, error) {
-	return queryGrant(ctx, o, q.Path, reads, func(root *repo.Root) (abi.GitTopLevel, error) {
+	return queryGrant(ctx, o, q.Path, repo.Reads, func(root *repo.Root) (abi.GitTopLevel, error) {
 		r, err := root.FindFile(q.Path)
 		if r == nil || err != nil {
 			return abi.GitTopLevel{}, err

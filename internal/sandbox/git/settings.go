@@ -24,6 +24,7 @@ const (
 	settingHooks      = "core.hookspath"
 	settingSign       = "commit.gpgsign"
 	settingEncoding   = "i18n.commitencoding"
+	settingShared     = "core.sharedrepository"
 	settingIncludes   = "?include"
 	settingUnreadable = "?unreadable"
 )
@@ -35,7 +36,7 @@ func (s *Settings) override(config gitconfig.File, file string) {
 		switch {
 		case e.Section == "include" || e.Section == "includeif":
 			key = settingIncludes
-		case e.Subsection != "" || !slices.Contains([]string{settingHooks, settingSign, settingEncoding}, key):
+		case e.Subsection != "" || !slices.Contains([]string{settingHooks, settingSign, settingEncoding, settingShared}, key):
 			continue
 		case e.NoValue:
 			value = "true"
@@ -92,6 +93,16 @@ func last(config gitconfig.File, section, key string) string {
 // isOn reports whether a value is not one by which git turns a setting off. Values that git does not accept count as on.
 func isOn(value string) bool {
 	return !slices.Contains([]string{"", "false", "no", "off", "0"}, strings.ToLower(value))
+}
+
+// checkShared refuses a repository whose files git would give other permissions than those of the umask.
+func checkShared(all Settings) error {
+	s := all[settingShared]
+	if !isOn(s.Value) || strings.EqualFold(s.Value, "umask") {
+		return nil
+	}
+	return fmt.Errorf("core.sharedRepository is %q in %s: git would give new files and directories permissions for others, which is not supported: "+
+		"run git yourself, or unset it", hosterror.Truncate(s.Value), s.File)
 }
 
 // checkHooks refuses an operation if git would run one of these hooks, or if that cannot be known.

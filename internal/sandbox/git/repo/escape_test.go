@@ -249,6 +249,16 @@ func TestLinkedWorktreeOfOtherGrant(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a commit needs access to the repository, too", func(t *testing.T) {
+		ops := gittest.NewOps(git.Config{
+			Grants: []git.Grant{{Repo: linked, Commit: true}, {Repo: r.Dir, Write: true}},
+			User:   gittest.User(git.User{Identity: gittest.Someone}),
+		})
+		_, err := ops.Reset(t.Context(), abi.GitRepo{Repo: linked})
+		if remedy := fmt.Sprintf("{ repo = %q, access = \"commit\" }", r.Dir); gittest.Code(err) != abi.HostDenied || !strings.Contains(err.Error(), remedy) {
+			t.Errorf("got %v, want the remedy %s", err, remedy)
+		}
+	})
 }
 
 // A clone that shares the objects of a repository can be read if that repository is granted too.

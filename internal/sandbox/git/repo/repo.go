@@ -125,7 +125,7 @@ func (r *Root) readGitFile(dir, dotGit string) (*Root, string, error) {
 	if !ok || len(pointer) == 0 || bytes.ContainsAny(pointer, "\x00\n") {
 		return nil, "", fmt.Errorf(`%s: not of the form "gitdir: DIRECTORY"`, r.Abs(dotGit))
 	}
-	return r.resolvePointer(dotGit, dir, string(pointer), r.Other, r.Write)
+	return r.resolvePointer(dotGit, dir, string(pointer), r.Other, r.Access)
 }
 
 // ownerOf returns the directory of the repository to which the directory at the path gitPath belongs: a git directory, or one in it. It
@@ -150,7 +150,7 @@ func (r *Root) readCommonDir(gitDir string) (string, error) {
 	if len(pointer) == 0 || bytes.ContainsAny(pointer, "\x00\n") {
 		return "", fmt.Errorf("%s: does not name a directory", r.Abs(file))
 	}
-	_, name, err := r.resolvePointer(file, gitDir, string(pointer), nil, false)
+	_, name, err := r.resolvePointer(file, gitDir, string(pointer), nil, Reads)
 	return name, err
 }
 
@@ -201,7 +201,7 @@ func (r *Repository) addObjectDir(dir ObjectDir, depth int) error {
 		if plain, err := strconv.Unquote(pointer); err == nil && pointer[0] == '"' {
 			pointer = plain
 		}
-		root, name, err := dir.Root.resolvePointer(file, dir.Name, pointer, r.Work.Other, false)
+		root, name, err := dir.Root.resolvePointer(file, dir.Name, pointer, r.Work.Other, Reads)
 		if err != nil {
 			return err
 		}

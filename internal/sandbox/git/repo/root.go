@@ -31,15 +31,27 @@ type Root struct {
 	// Handle opens files below the directory. The method Explain turns the errors of Handle into refusals.
 	Handle *beneath.Dir
 	Other  OtherRoots // the other granted directories; nil if there are none
-	Write  bool       // whether the repository is to be changed
+	Access Access     // access that the operation needs
 	Above  string     // top level of the repository that contains the directory, if it is above the directory; otherwise empty
 	path   string     // absolute path that modules use for the directory
 	real   string     // path of the directory with symbolic links resolved
 }
 
 // OtherRoots returns the root of the granted directory that contains an absolute path; nil if there is none. A .git file and alternates may
-// refer to that directory. If write is set, only directories with write access are considered.
-type OtherRoots func(path string, write bool) *Root
+// refer to that directory. Only directories with at least that access are considered.
+type OtherRoots func(path string, need Access) *Root
+
+// Access is what an operation does to a repository. Each value permits those before it.
+type Access int
+
+const (
+	Reads    Access = iota
+	Branches        // creates a branch
+	Commits         // changes the index, HEAD or a branch that exists
+)
+
+// String returns the value of the key access in manifests and configs.
+func (a Access) String() string { return [...]string{"r", "rw", "commit"}[a] }
 
 // NewRoot returns the Root of an open directory. path is the absolute path that modules use for the directory. real is path with its symbolic
 // links resolved, which is the form that git writes into repositories.
@@ -167,8 +179,8 @@ func (r *Root) List(name string) ([]string, error) {
 // resolvePointer resolves a path that a file of the repository contains: .git, commondir or alternates. The path may be relative to the
 // directory base. The returned name is relative to the returned root. That root is r or, if the path is outside of r, the granted directory
 // that other returns for it. Any other path is denied: otherwise a repository could name any repository of the machine as its own. other may
-// be nil; write states the access that the operation needs there.
-func (r *Root) resolvePointer(file, base, pointer string, other OtherRoots, write bool) (*Root, string, error) {
+// be nil; need is the access that the operation needs there.
+func (r *Root) resolvePointer(file, base, pointer string, other OtherRoots, need Access) (*Root, string, error) {
 	name, target := path.Join(base, filepath.ToSlash(pointer)), platform.TreePath(pointer)
 	if path.IsAbs(target) {
 		name = ".."
@@ -185,17 +197,13 @@ func (r *Root) resolvePointer(file, base, pointer string, other OtherRoots, writ
 		return nil, "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant a directory that contains both, "+
 			"for example with --project", r.Abs(file), pointer, r.path)
 	}
-	if root := other(path.Clean(target), write); root != nil {
+	if root := other(path.Clean(target), need); root != nil {
 		name, err := root.rel(target)
 		return root, name, err
 	}
-	access := "r"
-	if write {
-		access = "rw"
-	}
 	return nil, "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant that repository too, by adding "+
 		"{ repo = %q, access = %q } to the plugin's key git, or grant a directory that contains both, for example with --project",
-		r.Abs(file), pointer, r.path, ownerOf(path.Clean(target)), access)
+		r.Abs(file), pointer, r.path, ownerOf(path.Clean(target)), need)
 }
 
 // Explain returns err, unless err is about a symbolic link that leaves the root. Then it returns a refusal that names the link.
