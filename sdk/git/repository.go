@@ -64,6 +64,25 @@ func CommitBranch(commit abi.GitNewCommit) (abi.GitCommitted, error) {
 	return done, err
 }
 
+// Commit commits the index on the branch that is checked out, or on a detached HEAD, as git commit -m does. The repository must be granted with
+// access = "commit". Commit fails where git would run a hook or sign the commit.
+func Commit(repo, message string) (abi.GitCommitted, error) {
+	var done abi.GitCommitted
+	err := sdk.HostCall(abi.OpGitCommit, abi.GitIndexCommit{Repo: repo, Message: message}, &done)
+	return done, err
+}
+
+// CreateBranch creates a branch at a commit, which is given by its full hash. The repository must be granted with access = "commit". The reflog
+// names the commit from, or by its hash if from is empty.
+func CreateBranch(repo, branch, commit, from string) error {
+	return sdk.HostCall(abi.OpGitCreateBranch, abi.GitNewBranch{Repo: repo, Branch: branch, Commit: commit, From: from}, nil)
+}
+
+// Reset makes the index that of HEAD, so that nothing is staged. The repository must be granted with access = "commit".
+func Reset(repo string) error {
+	return sdk.HostCall(abi.OpGitReset, abi.GitRepo{Repo: repo}, nil)
+}
+
 // ListRemote returns the references of the repository at an https URL: those with the given full names, or all if there are no names. The
 // remote must be granted.
 func ListRemote(url string, names ...string) ([]abi.GitRemoteRef, error) {

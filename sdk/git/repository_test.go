@@ -50,6 +50,9 @@ func TestOperations(t *testing.T) {
 		{"git/commit_branch", `{"repo":"/r","branch":"b","message":"m","changes":[{"path":"a","content":"eA=="},{"path":"b","deleted":true}]}`, `{"commit":"ab","parent":"cd"}`, func() (any, error) {
 			return git.CommitBranch(abi.GitNewCommit{Repo: "/r", Branch: "b", Message: "m", Changes: []abi.GitChange{{Path: "a", Content: []byte("x")}, {Path: "b", Deleted: true}}})
 		}, abi.GitCommitted{Commit: "ab", Parent: "cd"}},
+		{"git/commit", `{"repo":"/r","message":"m"}`, `{"commit":"ab","parent":"cd"}`, func() (any, error) { return git.Commit("/r", "m") }, abi.GitCommitted{Commit: "ab", Parent: "cd"}},
+		{"git/create_branch", `{"repo":"/r","branch":"b","commit":"ab","from":"main"}`, `null`, func() (any, error) { return nil, git.CreateBranch("/r", "b", "ab", "main") }, nil},
+		{"git/reset", `{"repo":"/r"}`, `null`, func() (any, error) { return nil, git.Reset("/r") }, nil},
 		{"git/list_remote", `{"url":"https://example.com/r","names":["HEAD"]}`, `{"refs":[{"name":"HEAD","hash":"ab","target":"refs/heads/main"}]}`,
 			func() (any, error) { return git.ListRemote("https://example.com/r", "HEAD") }, []abi.GitRemoteRef{{Name: "HEAD", Hash: "ab", Target: "refs/heads/main"}}},
 	}
