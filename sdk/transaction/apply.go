@@ -9,48 +9,41 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// The following methods change the file system. They record each directory in which a changed entry is not yet durable.
+// The following methods change the file system. They record each directory in which an entry may have changed that is not yet durable.
 
 func (t *run) mkdir(dir string) error {
+	t.touch(dir)
 	if err := t.fs.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return about(dir, err)
 	}
-	t.touch(dir)
 	return nil
 }
 
 // rename records the new directory before the old one. If only the first of the two syncs takes place, the file has two names instead of
 // none.
 func (t *run) rename(from, to string) error {
-	err := t.fs.Rename(from, to)
-	if err == nil {
-		t.touch(to)
-		t.touch(from)
-	}
-	return err
+	t.touch(to)
+	t.touch(from)
+	return t.fs.Rename(from, to)
 }
 
 func (t *run) link(from, to string) error {
-	err := t.fs.Link(from, to)
-	if err == nil {
-		t.touch(to)
-	}
-	return err
+	t.touch(to)
+	return t.fs.Link(from, to)
+}
+
+func (t *run) symlink(target, path string) error {
+	t.touch(path)
+	return t.fs.Symlink(target, path)
 }
 
 func (t *run) remove(path string) error {
-	err := t.fs.Remove(path)
-	if err == nil {
-		t.touch(path)
-	}
-	return about(path, filesystem.IgnoreAbsent(err))
+	t.touch(path)
+	return about(path, filesystem.IgnoreAbsent(t.fs.Remove(path)))
 }
 
 func (t *run) touch(path string) {
 	if dir := filepath.Dir(path); !t.touched[dir] {
-		if t.touched == nil {
-			t.touched = map[string]bool{}
-		}
 		t.touched[dir] = true
 		t.dirty = append(t.dirty, dir)
 	}
@@ -106,12 +99,7 @@ func (t *run) stageStep(i int, s Step) error {
 	like := t.changes[i].Like
 	if s.Before != "" {
 		like = s.Path
-		if err := t.proveStep(s); err != nil {
-			return err
-		}
-		if err := t.secondName(s, old); filesystem.IsAbsent(err) {
-			return changed(s.Path)
-		} else if err != nil {
+		if err := changedIfAbsent(s.Path, t.secondName(s, old)); err != nil {
 			return err
 		}
 	}
@@ -125,14 +113,21 @@ func (t *run) stageStep(i int, s Step) error {
 }
 
 // secondName gives the file of a step a second name: a hard link, or a copy if the file system has no hard links. Not every system has hard
-// links of symbolic links, so a symbolic link is always copied.
+// links of symbolic links, so a symbolic link that the step replaces is copied.
 func (t *run) secondName(s Step, name string) error {
+	var target string
+	var isLink bool
 	if s.NoFollow {
-		if target, isLink, err := t.readLink(s.Path); err != nil {
+		var err error
+		if target, isLink, err = t.readLink(s.Path); err != nil {
 			return err
-		} else if isLink {
-			return t.symlink(target, name)
 		}
+	}
+	if err := t.proveStep(s); err != nil {
+		return err
+	}
+	if isLink {
+		return t.symlink(target, name)
 	}
 	if t.link(s.Path, name) == nil {
 		return nil
@@ -141,24 +136,19 @@ func (t *run) secondName(s Step, name string) error {
 	if err != nil {
 		return err
 	}
-	return t.write(name, content, s.Path)
-}
-
-func (t *run) symlink(target, path string) error {
-	err := t.fs.Symlink(target, path)
-	if err == nil {
-		t.touch(path)
+	if err := t.proveStep(s); err != nil {
+		return err
 	}
-	return err
+	return t.write(name, content, s.Path)
 }
 
 // write durably creates a file. Before the file gets any content, it gets the permission bits of the file at the path like.
 func (t *run) write(path string, content []byte, like string) error {
+	t.touch(path)
 	file, err := t.fs.Create(path, 0o644)
 	if err != nil {
 		return err
 	}
-	t.touch(path)
 	if like != "" {
 		err = t.fs.CopyMode(like, path)
 	}
@@ -182,7 +172,7 @@ func (t *run) switchAll() error {
 			return err
 		}
 		t.reached++
-		if err := t.switchStep(i, s); err != nil {
+		if err := changedIfAbsent(s.Path, t.switchStep(i, s)); err != nil {
 			return about(s.Path, err)
 		}
 	}

@@ -33,6 +33,9 @@ func TestFailureAtEveryOperation(t *testing.T) {
 			if mode == faultfs.Fail && f.Reached() && err == nil && leftover == nil && !strings.HasPrefix(f.Operations()[f.At-1], "link ") {
 				t.Errorf("%s failed, which was not reported", f.Operations()[f.At-1])
 			}
+			if errors.Is(err, transaction.ErrChanged) {
+				t.Errorf("%s failed, no other program changed anything, but %v", f.Operations()[f.At-1], err)
+			}
 			pending, pendingErr := s.log.Pending()
 			must(t, pendingErr)
 			if mode == faultfs.Full && pending {
@@ -92,29 +95,30 @@ func TestKillAtEveryOperation(t *testing.T) {
 }
 
 // TestEveryFailureOfRecoveryIsReported kills a transaction before one of its operations, and makes each operation of the recovery fail.
+// Without the move, which is the last change, the recovery has to look at all files.
 func TestEveryFailureOfRecoveryIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		operation, base string // the operation, and the last component of its path
+		moves           bool
 		want            transaction.Outcome
 	}{
-		"while it stages":   {"rename", "switching.json", transaction.Undone},
-		"while it switches": {"rename", "dated", transaction.Undone},
-		"when all is new":   {"rename", "committed.json", transaction.Finished},
-		"when it cleans up": {"remove", "committed.json", transaction.Finished},
+		"while it stages":                {"rename", "switching.json", true, transaction.Undone},
+		"while it switches":              {"rename", "dated", true, transaction.Undone},
+		"while it switches without move": {"rename", "plain.md", false, transaction.Undone},
+		"when all is new":                {"rename", "committed.json", true, transaction.Finished},
+		"when all is new without move":   {"rename", "committed.json", false, transaction.Finished},
+		"when it cleans up":              {"remove", "committed.json", true, transaction.Finished},
 	} {
 		t.Run(name, func(t *testing.T) {
 			faultfs.Each(noSync{}, faultfs.Fail, func(f *faultfs.FS) {
 				s := newScene(t, false)
-				kill := &faultfs.FS{FS: noSync{}, Reads: true}
-				kill.Before = func(operation, path string) {
-					if operation == c.operation && filepath.Base(path) == c.base && kill.Mode == faultfs.Nothing {
-						kill.Mode, kill.At = faultfs.KillBefore, kill.Count()
-					}
+				if !c.moves {
+					s.changes = s.changes[:len(s.changes)-1]
+					delete(s.after, "done/dated/")
+					delete(s.after, "done/dated/file")
+					s.after["active/"], s.after["active/file"] = "", "644 moved"
 				}
-				_ = s.apply(kill)
-				if kill.Mode == faultfs.Nothing {
-					t.Fatal("there is no such operation")
-				}
+				s.kill(t, c.operation, c.base)
 				f.Reads = true
 				l := s.log
 				l.FS = f
@@ -125,6 +129,8 @@ func TestEveryFailureOfRecoveryIsReported(t *testing.T) {
 					}
 				} else if err == nil {
 					t.Errorf("%s failed, which was not reported", f.Operations()[f.At-1])
+				} else if errors.Is(err, transaction.ErrChanged) {
+					t.Errorf("%s failed, no other program changed anything, but %v", f.Operations()[f.At-1], err)
 				}
 				s.recover(t)
 				if now := look(t, s.root); !cmp.Equal(now, s.before) && !cmp.Equal(now, s.after) {
@@ -286,7 +292,8 @@ func TestChangeOfAnotherProgramIsNeverLost(t *testing.T) {
 					if f.Count() != at {
 						return
 					}
-					if skipped = (operation == "rename" || operation == "read") && to == path; !skipped {
+					_, replaced := s.before[test.file] // a rename that creates a file would replace the file of the other program
+					if skipped = (operation == "rename" && replaced || operation == "read") && to == path; !skipped {
 						must(t, test.change(path))
 					}
 				}
@@ -310,6 +317,50 @@ func TestChangeOfAnotherProgramIsNeverLost(t *testing.T) {
 			}
 			if ended < 5 {
 				t.Errorf("only %d changes ended the transaction", ended)
+			}
+		})
+	}
+}
+
+// TestRemovalByAnotherProgramIsDetected simulates that another program removes a file before each operation that changes no content. It skips
+// the reads of this file and the rename that replaces it.
+func TestRemovalByAnotherProgramIsDetected(t *testing.T) {
+	operations := []string{"lstat", "stat", "readlink", "open", "read", "link", "rename", "remove", "sync directory"}
+	for name, noLinks := range map[string]bool{"private.md": true, "gone.md": false, "linked.md": false, "active": false, "real": false} {
+		t.Run(name, func(t *testing.T) {
+			detected := 0
+			for at := 1; ; at++ {
+				s := newScene(t, false)
+				path, skipped := s.at(name), false
+				f := &faultfs.FS{FS: noSync{}, At: at, Reads: true, NoLinks: noLinks}
+				f.Before = func(operation, to string) {
+					if f.Count() != at {
+						return
+					}
+					skipped = !slices.Contains(operations, operation) || (operation == "rename" || operation == "read") && to == path
+					if !skipped {
+						must(t, os.RemoveAll(path))
+					}
+				}
+				err := s.apply(f)
+				if !f.Reached() {
+					break
+				}
+				if skipped {
+					continue
+				}
+				if err != nil {
+					detected++
+					if !errors.Is(err, transaction.ErrChanged) {
+						t.Errorf("operation %d, %s: %v", at, f.Operations()[at-1], err)
+					}
+				}
+				if exists, err := filesystem.Exists(noSync{}, path); err != nil || exists {
+					t.Errorf("operation %d, %s: the file was created again, %v", at, f.Operations()[at-1], err)
+				}
+			}
+			if detected < 5 {
+				t.Errorf("only %d removals were detected", detected)
 			}
 		})
 	}
@@ -342,24 +393,31 @@ func theirs(t *testing.T, s *scene, at int, name string, want map[string]string)
 // TestDirectorySwappedForLinkIsNotWrittenThrough simulates that another program, before each operation that only reads, replaces a directory
 // with a symbolic link to a directory with the same files.
 func TestDirectorySwappedForLinkIsNotWrittenThrough(t *testing.T) {
+	for _, noLinks := range []bool{false, true} {
+		testDirectorySwappedForLink(t, noLinks)
+	}
+}
+
+func testDirectorySwappedForLink(t *testing.T, noLinks bool) {
 	ended := 0
 	for at := 1; ; at++ {
 		base := tree(t, map[string]string{
-			"r/d/update": "old", "r/d/remove": "old", "outside/update": "old", "outside/remove": "old", "outside/move": "old",
-			"r/d/move": "old", "r/last": "old",
+			"r/d/update": "old", "r/d/remove": "old", "outside/update": "old", "outside/remove": "old", "outside/move": "old", "outside/link": "-> update",
+			"r/d/move": "old", "r/last": "old", "r/d/link": "-> update",
 		})
 		root, outside := filepath.Join(base, "r"), filepath.Join(base, "outside")
 		before := look(t, outside)
 		var changes []transaction.Change
 		for name, change := range map[string]transaction.Change{
 			"d/update": {Before: digest("old"), After: []byte("new")}, "d/remove": {Before: digest("old"), Delete: true},
+			"d/link":   {Before: transaction.LinkDigest("update"), NoFollow: true, After: []byte("new")},
 			"d/e/make": {After: []byte("new")}, "moved-here": {From: filepath.Join(root, "d/move")}, "d/moved-in": {From: filepath.Join(root, "last")},
 		} {
 			change.Root, change.Path = root, filepath.Join(root, name)
 			changes = append(changes, change)
 		}
 		skipped := false
-		f := &faultfs.FS{FS: noSync{}, At: at, Reads: true}
+		f := &faultfs.FS{FS: noSync{}, At: at, Reads: true, NoLinks: noLinks}
 		f.Before = func(operation, to string) {
 			if f.Count() != at {
 				return
@@ -384,7 +442,7 @@ func TestDirectorySwappedForLinkIsNotWrittenThrough(t *testing.T) {
 			t.Errorf("operation %d: recover: %v", at, err)
 		}
 		if diff := cmp.Diff(before, look(t, outside)); diff != "" {
-			t.Errorf("operation %d: %v, outside (-want +got)\n%s", at, err, diff)
+			t.Errorf("operation %d, %s, no links %v: %v, outside (-want +got)\n%s", at, f.Operations()[at-1], noLinks, err, diff)
 		}
 	}
 	if ended < 10 {

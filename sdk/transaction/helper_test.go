@@ -195,6 +195,21 @@ func (s *scene) apply(fsys filesystem.FS) error {
 	return l.Apply(s.changes)
 }
 
+// kill applies the changes of the scene in a process that is killed before the first operation on a path with the given last component.
+func (s *scene) kill(t testing.TB, operation, base string) {
+	t.Helper()
+	f := &faultfs.FS{FS: noSync{}, Reads: true}
+	f.Before = func(now, path string) {
+		if now == operation && filepath.Base(path) == base && f.Mode == faultfs.Nothing {
+			f.Mode, f.At = faultfs.KillBefore, f.Count()
+		}
+	}
+	_ = s.apply(f)
+	if f.Mode == faultfs.Nothing {
+		t.Fatal("there is no such operation")
+	}
+}
+
 // recover calls Recover of the scene's log, which must succeed.
 func (s *scene) recover(t testing.TB) transaction.Report {
 	t.Helper()

@@ -135,7 +135,7 @@ func (t *run) record() error {
 	if err != nil {
 		return err
 	}
-	if len(t.journal.Steps) > maxSteps || len(t.journal.Folders) > maxSteps || len(raw) > maxJournal {
+	if t.journal.isTooLarge() || len(raw) > maxJournal {
 		return fmt.Errorf("a transaction of %d files is too large: at most %d files, and %d MiB of journal, are allowed", len(t.journal.Steps), maxSteps, maxJournal>>20)
 	}
 	if err := atomicfile.MkdirAll(t.Dir, t.temporary(t.format)); err != nil {
@@ -163,6 +163,8 @@ func (t *run) enter(from, to string) error {
 	return about(t.at(from), err)
 }
 
+func (j *Journal) isTooLarge() bool { return len(j.Steps) > maxSteps || len(j.Folders) > maxSteps }
+
 // validate refuses a journal that Apply cannot have written.
 func (j *Journal) validate() error {
 	if j.Version != journalVersion {
@@ -171,7 +173,7 @@ func (j *Journal) validate() error {
 	if id, err := hex.DecodeString(j.ID); err != nil || len(id) != idSize {
 		return fmt.Errorf("the journal's id is %q; it must have %d hexadecimal digits", j.ID, 2*idSize)
 	}
-	if len(j.Steps) > maxSteps || len(j.Folders) > maxSteps {
+	if j.isTooLarge() {
 		return fmt.Errorf("the journal has more than %d steps", maxSteps)
 	}
 	above := map[string]bool{} // all ancestors of the files of the transaction

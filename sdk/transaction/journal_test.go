@@ -42,6 +42,14 @@ func TestRecoverRefusesJournal(t *testing.T) {
 		{"a digest that is not hexadecimal", func(j *transaction.Journal) { j.Steps[0].After = strings.Repeat("z", 64) }, "is not a digest"},
 		{"too many steps", func(j *transaction.Journal) { j.Steps = slices.Repeat(j.Steps, 100_001) }, "more than 100000 steps"},
 		{"too many directories", func(j *transaction.Journal) { j.Folders = slices.Repeat(j.Folders, 50_001) }, "more than 100000 steps"},
+		{"the largest number of steps, of which one is bad", func(j *transaction.Journal) {
+			j.Steps = slices.Repeat(j.Steps, 100_000)
+			j.Steps[99_999].Path = "r/f"
+		}, "step 99999: "},
+		{"the largest number of directories, of which one is bad", func(j *transaction.Journal) {
+			j.Folders = slices.Repeat(j.Folders, 50_000)
+			j.Folders[99_999] = "/home"
+		}, `"/home" contains none of the files`},
 		{"an id that is too short", func(j *transaction.Journal) { j.ID = "0123456789abcd" }, "must have 16 hexadecimal digits"},
 		{"a relative root", func(j *transaction.Journal) { j.Steps[0].Root = "r" }, `is not in "r"`},
 		{"a relative move", func(j *transaction.Journal) { j.Steps[0].From, j.Steps[0].After = "r/f", "" }, "not a clean absolute path"},

@@ -305,9 +305,6 @@ func (t *run) tidy() error {
 
 // removeEmpty removes a directory, unless another program has put something into it or has replaced it with a symbolic link.
 func (t *run) removeEmpty(dir string) error {
-	err := filesystem.RemoveEmpty(t.fs, dir)
-	if err == nil {
-		t.touch(dir)
-	}
-	return about(dir, err)
+	t.touch(dir)
+	return about(dir, filesystem.RemoveEmpty(t.fs, dir))
 }

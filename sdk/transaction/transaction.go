@@ -165,6 +165,15 @@ func about(path string, err error) error {
 
 func changed(path string) error { return about(path, fmt.Errorf("%s %w", path, ErrChanged)) }
 
+// changedIfAbsent returns ErrChanged for an error that says that a file does not exist which the change of path needs: it existed when it was
+// checked.
+func changedIfAbsent(path string, err error) error {
+	if filesystem.IsAbsent(err) {
+		return changed(path)
+	}
+	return err
+}
+
 func (l Log) convert(err error) error {
 	of, ok := err.(*pathError)
 	switch {
@@ -198,7 +207,7 @@ type run struct {
 }
 
 func (l Log) run(j *Journal) *run {
-	return &run{Log: l, fs: l.fsys(), format: l.format(), journal: j, reached: len(j.Steps)}
+	return &run{Log: l, fs: l.fsys(), format: l.format(), journal: j, reached: len(j.Steps), touched: map[string]bool{}}
 }
 
 // check checks all files before anything is changed, and creates the journal.
@@ -229,10 +238,8 @@ func (l Log) check(changes []Change) (*run, error) {
 			return nil, fmt.Errorf("two changes write %s: combine them", s.Path)
 		}
 		seen[s.Path] = true
-		if !change.Delete {
-			if err := t.planDir(filepath.Dir(s.Path), planned); err != nil {
-				return nil, err
-			}
+		if err := t.planDir(filepath.Dir(s.Path), planned); err != nil {
+			return nil, err
 		}
 		if err := s.validate(); err != nil {
 			return nil, err
@@ -260,8 +267,6 @@ func (t *run) planDir(dir string, planned map[string]bool) error {
 		return about(dir, fmt.Errorf("%s is not a directory, but the change needs one there: remove it", dir))
 	case !filesystem.IsAbsent(err):
 		return about(dir, err)
-	case dir == filepath.Dir(dir):
-		return err
 	}
 	if err := t.planDir(filepath.Dir(dir), planned); err != nil {
 		return err
@@ -342,7 +347,7 @@ func (t *run) readLink(path string) (target string, isLink bool, err error) {
 		return "", false, filesystem.IgnoreAbsent(err)
 	}
 	target, err = t.fs.Readlink(path)
-	return target, err == nil, err
+	return target, err == nil, filesystem.IgnoreAbsent(err)
 }
 
 // prove returns ErrChanged unless every path from a step's root down to its file is still a directory. It is called right before each write,
