@@ -59,8 +59,8 @@ func inEmptyRoot(t *testing.T, w world) {
 	grant := w.grant("rw $W/work", "r $W/other", "state $W/states/p", "rw $W/work/later")
 	grant.Git = []config.Git{{Repo: w.path("$W/work"), Access: "commit"}}
 	c, err := openGrant(Setup{Plugin: "p", Grant: grant, Places: config.Places{State: w.path("$W/states")}, Own: []string{w.path("$W/states")},
-		GitUser: func(context.Context) (git.User, error) {
-			return git.User{Identity: git.Identity{Name: "A", Email: "a@example.com"}}, nil
+		GitUser: func(context.Context) (git.UserConfig, error) {
+			return git.UserConfig{{User: git.User{Identity: git.Identity{Name: "A", Email: "a@example.com"}}}}, nil
 		}})
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ type Config struct {
 	// Zone is the local time zone as TZif data; empty means UTC.
 	Zone []byte
 	// GitUser returns the user's current git configuration; nil means that there is none.
-	GitUser func(context.Context) (git.User, error)
+	GitUser func(context.Context) (git.UserConfig, error)
 	// Claimed returns the subset of the names that other plugins claim; nil means that no other plugin claims any.
 	Claimed func(context.Context, abi.Claims) (abi.Claims, error)
 	// Changing is called before a call changes a file or repository; nil means that no call is needed.

@@ -38,7 +38,7 @@ type Setup struct {
 	// The following fields are those of Config.
 	Messages bool
 	Zone     []byte
-	GitUser  func(context.Context) (git.User, error)
+	GitUser  func(context.Context) (git.UserConfig, error)
 	Claimed  func(context.Context, abi.Claims) (abi.Claims, error)
 	Log      hclog.Logger
 }

@@ -35,8 +35,8 @@ type Dispatcher struct {
 	store   *code.Store
 	derived *derived.Store // store of derived data; nil: no derived data are kept
 	pool    *worker.Pool
-	zone    func() []byte   // returns the local time zone, which is read only once
-	gitUser func() git.User // returns the user's current configuration of git
+	zone    func() []byte         // returns the local time zone, which is read only once
+	gitUser func() git.UserConfig // returns the user's current configuration of git
 
 	workerCommand   []string
 	warnConfinement sync.Once
@@ -61,9 +61,9 @@ func New(c *catalog.Catalog) *Dispatcher {
 		log:  c.Options.Log,
 		zone: sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
-	d.gitUser = warnOfChange(d.log, func() (git.User, error) {
+	d.gitUser = warnOfChange(d.log, func() (git.UserConfig, error) {
 		config, _ := system.LookupEnv("XDG_CONFIG_HOME")
-		return git.ReadUser(c.Places.Home, config)
+		return git.UserFiles{Home: c.Places.Home, XDG: config, System: git.SystemFiles()}.Read()
 	})
 	d.stopped, d.stop = context.WithCancel(context.Background())
 	first := newGeneration(d, c, nil)

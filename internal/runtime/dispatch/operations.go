@@ -54,10 +54,10 @@ func (p *plugin) gitUser() ([]byte, error) {
 
 // warnOfChange wraps read so that its error is logged, unless the error is the same as before: a module causes as many calls of read as
 // it performs operations.
-func warnOfChange(log hclog.Logger, read func() (git.User, error)) func() git.User {
+func warnOfChange(log hclog.Logger, read func() (git.UserConfig, error)) func() git.UserConfig {
 	var last atomic.Value
 	last.Store("")
-	return func() git.User {
+	return func() git.UserConfig {
 		user, err := read()
 		what := ""
 		if err != nil {

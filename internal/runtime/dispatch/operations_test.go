@@ -48,7 +48,7 @@ func TestDecodingOfOperationsIsBounded(t *testing.T) {
 func TestWarningOfGitUserIsNotRepeated(t *testing.T) {
 	var text bytes.Buffer
 	var err error
-	read := warnOfChange(hclog.New(&hclog.LoggerOptions{Output: &text}), func() (git.User, error) { return git.User{}, err })
+	read := warnOfChange(hclog.New(&hclog.LoggerOptions{Output: &text}), func() (git.UserConfig, error) { return nil, err })
 	for _, err = range []error{nil, errors.New("first"), errors.New("first"), errors.New("second"), nil, errors.New("second")} {
 		read()
 	}
@@ -60,9 +60,9 @@ func TestWarningOfGitUserIsNotRepeated(t *testing.T) {
 // The user's ignore file may be private: a compromised worker of a plugin without repositories must not get it.
 func TestGitUserNeedsRepository(t *testing.T) {
 	read := 0
-	p := &plugin{Plugin: &catalog.Plugin{}, dispatcher: &Dispatcher{gitUser: func() git.User {
+	p := &plugin{Plugin: &catalog.Plugin{}, dispatcher: &Dispatcher{gitUser: func() git.UserConfig {
 		read++
-		return git.User{Excludes: []byte("*.bak")}
+		return git.UserConfig{{User: git.User{Excludes: []byte("*.bak")}}}
 	}}}
 	operate := p.operator(gateway.Notifier(nil), newNetwork(nil, nil, nil).begin(t.Context()))
 	if reply := operate(t.Context(), wire.Operation{Op: wire.OpGitUser}); reply.Error == nil || reply.Error.Code != abi.HostDenied || read != 0 {

@@ -27,7 +27,7 @@ func change[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Reposit
 		if r == nil {
 			return none, hosterror.Failed("%s: no git repository", dir)
 		}
-		user, err := o.user(ctx)
+		user, err := o.user(ctx, r)
 		if err != nil {
 			return none, err
 		}

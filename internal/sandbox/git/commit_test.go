@@ -3,6 +3,7 @@
 package git_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -208,20 +209,25 @@ func TestCommitObeysUserSettings(t *testing.T) {
 		{"signed commits", "[commit]\n\tgpgSign\n", "", ".gitconfig"},
 		{"signed commits, not in this repository", "[commit]\n\tgpgSign = yes\n", "false", ""},
 		{"hooks of the user", "[core]\n\thooksPath = ~/hooks\n", "", "core.hooksPath"},
-		{"included configuration", "[includeIf \"gitdir:~/work/\"]\n\tpath = work\n", "", "includes other files"},
+		{"hooks of a condition that holds", "[includeIf \"onbranch:main\"]\n\tpath = hooks\n", "", "hooks: git would run"},
+		{"hooks of a condition that does not hold", "[includeIf \"onbranch:other\"]\n\tpath = hooks\n", "", ""},
+		{"a condition that is not supported", "[includeIf \"hasconfig:remote.*.url:x\"]\n\tpath = hooks\n", "", "(includeIf.hasconfig:remote.*.url:x)"},
+		{"an included file that cannot be read", "[include]\n\tpath = damaged\n", "", "damaged cannot be read"},
 		{"configuration that cannot be read", "[core\n", "", "cannot be read"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			home := t.TempDir()
 			gittest.Write(t, home+"/.gitconfig", c.user)
-			user, _ := git.ReadUser(home, "") // the host logs the error
-			user.Identity = gittest.Someone
+			gittest.Write(t, home+"/hooks", "[core]\n\thooksPath = x\n")
+			gittest.Write(t, home+"/damaged", "[core\n")
+			user, _ := git.UserFiles{Home: home}.Read() // the host logs the error
+			user = append(user, git.Layer{User: git.User{Identity: gittest.Someone}})
 			r := gittest.GitSample(t)
 			stage(r)
 			if c.own != "" {
 				gittest.Git(t, r.Dir, "config", "commit.gpgSign", c.own)
 			}
-			ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: r.Dir, Commit: true}}, User: gittest.User(user)})
+			ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: r.Dir, Commit: true}}, User: func(context.Context) (git.UserConfig, error) { return user, nil }})
 			_, err := ops.Commit(t.Context(), abi.GitIndexCommit{Repo: r.Dir, Message: "x"})
 			if c.why == "" && err != nil || c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {
 				t.Errorf("got %v, want %q", err, c.why)

@@ -42,7 +42,7 @@ func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitComm
 		if r == nil || err != nil {
 			return abi.GitCommitted{}, err
 		}
-		user, err := o.user(ctx)
+		user, err := o.user(ctx, r)
 		if err != nil {
 			return abi.GitCommitted{}, err
 		}

@@ -3,7 +3,7 @@
 //
 // The package runs no program, and no hook, filter or replacement takes effect. It reads a few settings of the repository's
 // configuration: its format, user.name, user.email, remote.….url, core.fileMode, core.ignoreCase, core.logAllRefUpdates, and those of
-// Settings. Only Config.User reads the user's configuration, and the system's configuration is ignored. Every file is opened below the
+// Settings. Only Config.User reads the configuration of the user and of the system. Every file is opened below the
 // handle of a granted directory. A repository that points outside of its directory, by a .git file, commondir, alternates or a symbolic
 // link, is therefore refused, unless a .git file or alternates point into another granted directory. CommitBranch writes objects and one new
 // reference; Commit, CreateBranch and Reset also write the index, HEAD's branch and reflogs, under git's locks. Only ListRemote and Fetch use
@@ -13,7 +13,7 @@
 // references, worktree the index and the working tree, remote the network protocol, gitconfig the configuration; repo finds the
 // repository below a grant.
 //
-// The operations open nothing by absolute path and dial nothing, so they can run in a confined process. ReadUser opens files by
+// The operations open nothing by absolute path and dial nothing, so they can run in a confined process. UserFiles.Read opens files by
 // path, and remote.NewTransport dials: these functions are for the host process.
 package git
 
@@ -29,6 +29,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/remote"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -39,9 +40,9 @@ const defaultMaxFile = 8 << 20
 type Config struct {
 	// Grants are the granted directories. Without grants, every operation on a repository is denied.
 	Grants []Grant
-	// User returns the default author of commits and the user's own ignore file. Each operation that needs these calls User again, since the
-	// user may change them. If User is nil, there are none.
-	User func(context.Context) (User, error)
+	// User returns the user's and the system's configuration. Each operation that needs it calls User again, since the user may change it. If
+	// User is nil, there is none.
+	User func(context.Context) (UserConfig, error)
 	// Now returns the time for new commits; nil means time.Now.
 	Now func() time.Time
 	// Remotes are the https URLs of the granted remote repositories, or "*" for any. Without remotes, ListRemote and Fetch are denied.
@@ -83,11 +84,16 @@ func New(c Config) *Ops {
 	return &Ops{config: c, remotes: remotes, log: c.Log}
 }
 
-func (o *Ops) user(ctx context.Context) (User, error) {
+// user returns the effective configuration of the user for a repository.
+func (o *Ops) user(ctx context.Context, r *repo.Repository) (User, error) {
 	if o.config.User == nil {
 		return User{}, nil
 	}
-	return o.config.User(ctx)
+	config, err := o.config.User(ctx)
+	if err != nil {
+		return User{}, err
+	}
+	return config.For(ctx, r)
 }
 
 // perform runs an operation on a repository or remote. It turns a panic of a library on untrusted input into an error, and maps other

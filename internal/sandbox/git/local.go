@@ -190,7 +190,7 @@ func (o *Ops) Ignored(ctx context.Context, q abi.GitPaths) (abi.GitIgnored, erro
 		return abi.GitIgnored{}, hosterror.Invalid("paths: there are %d: give at most %d", len(q.Paths), maxPaths)
 	}
 	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitIgnored, error) {
-		user, err := o.user(ctx)
+		user, err := o.user(ctx, r)
 		if err != nil {
 			return abi.GitIgnored{}, err
 		}
@@ -208,7 +208,7 @@ func (o *Ops) Status(ctx context.Context, q abi.GitStatusQuery) (abi.GitStatus, 
 		q.Limit = defaultStatus
 	}
 	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitStatus, error) {
-		user, err := o.user(ctx)
+		user, err := o.user(ctx, r)
 		if err != nil {
 			return abi.GitStatus{}, err
 		}

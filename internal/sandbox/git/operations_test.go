@@ -140,7 +140,7 @@ func occupyObjects(t *testing.T, r *gittest.Repo) {
 func TestUnreadableUserConfigurationIsReported(t *testing.T) {
 	r := gittest.Sample(t, t.TempDir())
 	unreadable := errors.New("unreadable")
-	ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: r.Dir, Write: true}}, User: func(context.Context) (git.User, error) { return git.User{}, unreadable }})
+	ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: r.Dir, Write: true}}, User: func(context.Context) (git.UserConfig, error) { return nil, unreadable }})
 	operations := map[string]func(ctx context.Context, o *git.Ops, dir string) error{"Ignored": operations["Ignored"], "Status": operations["Status"],
 		"CommitBranch": func(ctx context.Context, o *git.Ops, _ string) error {
 			_, err := o.CommitBranch(ctx, gittest.NewCommit(r, gittest.Text("a", "a")))

@@ -34,8 +34,8 @@ func (s *Settings) override(config gitconfig.File, file string) {
 	for _, e := range config {
 		key, value := e.Section+"."+e.Key, e.Value
 		switch {
-		case e.Section == "include" || e.Section == "includeif":
-			key = settingIncludes
+		case (e.Section == "include" || e.Section == "includeif") && e.Key == "path":
+			key, value = settingIncludes, e.Section+"."+strings.TrimPrefix(e.Subsection+".", ".")+e.Key
 		case e.Subsection != "" || !slices.Contains([]string{settingHooks, settingSign, settingEncoding, settingShared}, key):
 			continue
 		case e.NoValue:
@@ -112,10 +112,10 @@ func checkHooks(r *repo.Repository, all Settings, hooks ...string) error {
 		switch {
 		case !found:
 		case key == settingUnreadable:
-			return fmt.Errorf("%s cannot be read, and could name hooks that git would run: %s", s.File, s.Value)
+			return fmt.Errorf("%s cannot be read, and could say that git runs hooks or converts files: %s", s.File, s.Value)
 		case key == settingIncludes:
-			return fmt.Errorf("%s includes other files, which are not read here and could name hooks that git would run: "+
-				"run git yourself, or move what is included into that file", s.File)
+			return fmt.Errorf("%s includes other files (%s), which are not read here and could name hooks that git would run: "+
+				"run git yourself, or move what is included into that file", s.File, hosterror.Truncate(s.Value))
 		default:
 			return fmt.Errorf("core.hooksPath is %q in %s: git would run the hooks there, which this plugin may not: run git yourself, or unset it",
 				hosterror.Truncate(s.Value), s.File)

@@ -1,15 +1,15 @@
 package git
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"io/fs"
-	"path/filepath"
-	"strings"
+	"maps"
+	"path"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/refs"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/worktree/ignore"
-	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // Identity is the author and committer of a commit.
@@ -26,65 +26,107 @@ func (i *Identity) override(config gitconfig.File) {
 	}
 }
 
-// User is the user's own configuration of git. The host reads it, since no operation may open the user's files.
+// User is what the user's and the system's configuration sets for a repository.
 type User struct {
 	// Identity is the author for repositories whose configuration names none.
 	Identity Identity
-	// Excludes is the content of the user's own ignore file.
+	// Excludes is the content of the user's own ignore file; nil if it is not set.
 	Excludes []byte
+	// Attributes is the content of the user's own file of attributes; nil if it is not set.
+	Attributes []byte
+	// SystemAttributes is the content of the system's file of attributes.
+	SystemAttributes []byte
 	// Settings decide whether operations may change a repository.
 	Settings Settings
 }
 
-// ReadUser reads the user's configuration as git does: user.name, user.email and core.excludesFile from $XDG_CONFIG_HOME/git/config and
-// then from ~/.gitconfig, and the ignore file, which by default is $XDG_CONFIG_HOME/git/ignore. It reads neither the system's configuration
-// nor included files; Settings says if there are any. If xdg is empty, home/.config is used. An absent file counts as empty. If a file cannot be read, the error names
-// that file, and the content of the other files is returned nevertheless. ReadUser opens files by path, so it is for the host process.
-func ReadUser(home, xdg string) (User, error) {
-	if xdg == "" {
-		xdg = filepath.Join(home, ".config")
+// override takes from other what it sets.
+func (u *User) override(other *User) {
+	if other.Identity.Name != "" {
+		u.Identity.Name = other.Identity.Name
 	}
-	var user User
-	excludes := filepath.Join(xdg, "git", "ignore")
-	var errs []error
-	for _, name := range []string{filepath.Join(xdg, "git", "config"), filepath.Join(home, ".gitconfig")} {
-		data, err := readUserFile(name, gitconfig.MaxSize)
-		config, bad := gitconfig.Parse(data)
-		if err = errors.Join(err, bad); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", name, err))
-			user.Settings.set(settingUnreadable, err.Error(), name)
-			continue
-		}
-		user.Settings.override(config, name)
-		user.Identity.override(config)
-		if value, ok := config.Last("core", "", "excludesfile"); ok {
-			if below, ok := strings.CutPrefix(value, "~/"); ok {
-				value = filepath.Join(home, below)
-			}
-			excludes = value
+	if other.Identity.Email != "" {
+		u.Identity.Email = other.Identity.Email
+	}
+	for from, to := range map[*[]byte]*[]byte{&other.Excludes: &u.Excludes, &other.Attributes: &u.Attributes, &other.SystemAttributes: &u.SystemAttributes} {
+		if *from != nil {
+			*to = *from
 		}
 	}
-	if filepath.IsAbs(excludes) {
-		var err error
-		if user.Excludes, err = readUserFile(excludes, ignore.MaxFile); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", excludes, err))
-		}
+	if u.Settings == nil {
+		u.Settings = Settings{}
 	}
-	return user, errors.Join(errs...)
+	maps.Copy(u.Settings, other.Settings)
 }
 
-// readUserFile reads a file of the user. The file is trusted, so any symbolic link is followed. If the file is absent, there is no content.
-func readUserFile(name string, limit int64) ([]byte, error) {
-	data, err := filesystem.ReadFile(filesystem.OS{}, name, limit)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case errors.Is(err, filesystem.ErrNotRegular): // such as /dev/null, by which users disable a setting that names a file
-		return nil, nil
-	case errors.Is(err, filesystem.ErrTooLarge):
-		return nil, fmt.Errorf("the file is larger than %d bytes", limit)
-	case err != nil:
-		return nil, errors.Unwrap(err)
+// UserConfig is the user's and the system's configuration. The host reads it, since no operation may open these files; whether its conditions
+// hold is known only where the repository is open. Layers are in ascending order of precedence.
+type UserConfig []Layer
+
+// Layer is a part of the configuration that takes effect in repositories that meet all of its conditions.
+type Layer struct {
+	When []Condition
+	User
+}
+
+// Condition is the condition of a section includeIf: that a pattern matches the path of the git directory, or the current branch.
+type Condition struct {
+	Branch  bool // whether the pattern is of a branch
+	Fold    bool // whether case is ignored
+	Pattern string
+}
+
+// For returns the effective configuration for a repository.
+func (c UserConfig) For(ctx context.Context, r *repo.Repository) (User, error) {
+	var user User
+	for i := range c {
+		if err := ctx.Err(); err != nil {
+			return user, err
+		}
+		ok, err := holds(r, c[i].When)
+		if err != nil {
+			return User{}, err
+		}
+		if ok {
+			user.override(&c[i].User)
+		}
 	}
-	return data, nil
+	return user, nil
+}
+
+func holds(r *repo.Repository, all []Condition) (bool, error) {
+	for _, c := range all {
+		var texts []string
+		if c.Branch {
+			branch, err := refs.HeadBranch(r)
+			if err != nil {
+				return false, err
+			}
+			if branch != "" {
+				texts = []string{branch}
+			}
+		} else {
+			var err error
+			if texts, err = gitDirPaths(r); err != nil {
+				return false, err
+			}
+		}
+		ok := false
+		for _, text := range texts {
+			ok = ok || ignore.MatchPath(c.Pattern, text, c.Fold)
+		}
+		if !ok {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// gitDirPaths returns the paths of the git directory that a condition may match: as in git, with symbolic links resolved, and as named.
+func gitDirPaths(r *repo.Repository) ([]string, error) {
+	resolved, err := r.Root.Resolved(r.GitDir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Root.Abs(r.GitDir), err)
+	}
+	return []string{resolved, path.Clean(r.Root.Abs(r.GitDir))}, nil
 }

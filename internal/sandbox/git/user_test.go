@@ -1,6 +1,11 @@
+//go:build unix
+
 package git_test
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,49 +15,145 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
 )
 
+// effective returns the configuration of a user for a repository.
+func effective(t *testing.T, files git.UserFiles, r *gittest.Repo) (git.User, error) {
+	t.Helper()
+	config, readErr := files.Read()
+	user, err := config.For(t.Context(), gittest.Open(t, r.Dir))
+	gittest.Must(t, err)
+	return user, readErr
+}
+
 func TestReadUser(t *testing.T) {
-	home := t.TempDir()
+	home, system := t.TempDir(), t.TempDir()
+	r := gittest.Sample(t, t.TempDir())
+	files := git.UserFiles{Home: home, System: []string{system + "/gitconfig", system + "/absent/gitconfig"}}
 	read := func() git.User {
 		t.Helper()
-		u, err := git.ReadUser(home, "")
+		u, err := effective(t, files, r)
 		gittest.Must(t, err)
 		return u
 	}
 	if diff := cmp.Diff(git.User{}, read()); diff != "" {
 		t.Errorf("without any file: %s", diff)
 	}
+	gittest.Write(t, system+"/gitconfig", "[user]\n\tname = S\n\temail = s@example.com\n[core]\n\thooksPath = /hooks\n")
+	gittest.Write(t, system+"/gitattributes", "*.s filter=s\n")
+	settings := git.Settings{"core.hookspath": {Value: "/hooks", File: system + "/gitconfig"}}
+	want := git.User{Identity: git.Identity{Name: "S", Email: "s@example.com"}, SystemAttributes: []byte("*.s filter=s\n\n"), Settings: settings}
+	if diff := cmp.Diff(want, read()); diff != "" {
+		t.Errorf("from the system's files: %s", diff)
+	}
 	gittest.Write(t, home+"/.config/git/config", "[user]\n\tname = X\n\temail = x@example.com\n")
 	gittest.Write(t, home+"/.config/git/ignore", "*.bak\n")
-	want := git.User{Identity: git.Identity{Name: "X", Email: "x@example.com"}, Excludes: []byte("*.bak\n")}
+	gittest.Write(t, home+"/.config/git/attributes", "*.x text\n")
+	want.Identity, want.Excludes, want.Attributes = git.Identity{Name: "X", Email: "x@example.com"}, []byte("*.bak\n"), []byte("*.x text\n")
 	if diff := cmp.Diff(want, read()); diff != "" {
 		t.Errorf("from the directory for configuration: %s", diff)
 	}
-	gittest.Write(t, home+"/.gitconfig", "[user]\n\tname = Y\n[core]\n\texcludesFile = ~/mine\n[include]\n\tpath = more\n")
+	gittest.Write(t, home+"/.gitconfig", "[core]\n\texcludesFile = ~/mine\n\tattributesFile = ~/none\n[include]\n\tpath = more\n[user]\n\tname = Y\n")
 	gittest.Write(t, home+"/mine", "*.tmp\n")
-	gittest.Write(t, home+"/more", "[user]\n\tname = Z\n")
-	want = git.User{Identity: git.Identity{Name: "Y", Email: "x@example.com"}, Excludes: []byte("*.tmp\n"),
-		Settings: git.Settings{"?include": {Value: "more", File: home + "/.gitconfig"}}}
+	gittest.Write(t, home+"/more", "[user]\n\tname = Z\n[commit]\n\tgpgSign\n")
+	settings["commit.gpgsign"] = git.Setting{Value: "true", File: home + "/more"}
+	want.Identity.Name, want.Excludes, want.Attributes = "Y", []byte("*.tmp\n"), []byte{}
 	if diff := cmp.Diff(want, read()); diff != "" {
 		t.Errorf("the file in the home directory does not take precedence: %s", diff)
 	}
-	gittest.Write(t, home+"/.gitconfig", "[user\n")
-	if u, err := git.ReadUser(home, ""); err == nil || !strings.Contains(err.Error(), ".gitconfig: line 1") || u.Identity.Name != "X" {
+	gittest.Write(t, home+"/more", "[user\n")
+	if u, err := effective(t, files, r); err == nil || !strings.Contains(err.Error(), "more: line 1") || u.Identity.Name != "Y" || u.Settings["?unreadable"].File != home+"/more" {
 		t.Errorf("a file that cannot be read: got %+v, %v", u, err)
 	}
 }
 
-// TestReadUserIsBounded checks that ReadUser reads no included files, and reads a file only up to the limit for its size.
+// TestIncludesAreGits compares the address of the user with the one that git has.
+func TestIncludesAreGits(t *testing.T) {
+	for rule, config := range map[string]string{
+		"before":                             "[include]\n\tpath = other\n[user]\n\temail = own\n",
+		"after":                              "[user]\n\temail = own\n[include]\n\tpath = other\n",
+		"in the home directory":              "[include]\n\tpath = ~/other\n",
+		"absent":                             "[include]\n\tpath = nothing\n[user]\n\temail = own\n",
+		"nested":                             "[include]\n\tpath = dir/nested\n",
+		"without a value":                    "[include]\n\tpath\n[user]\n\temail = own\n",
+		"another key":                        "[include]\n\tpaths = other\n[user]\n\temail = own\n",
+		"git directory":                      "[user]\n\temail = own\n[includeIf \"gitdir:$R/.git\"]\n\tpath = other\n",
+		"git directory, too short":           "[user]\n\temail = own\n[includeIf \"gitdir:$R\"]\n\tpath = other\n",
+		"above the git directory":            "[user]\n\temail = own\n[includeIf \"gitdir:$R/\"]\n\tpath = other\n",
+		"far above the git directory":        "[user]\n\temail = own\n[includeIf \"gitdir:$H/\"]\n\tpath = other\n",
+		"below the home directory":           "[user]\n\temail = own\n[includeIf \"gitdir:~/src/\"]\n\tpath = other\n",
+		"below the file's directory":         "[user]\n\temail = own\n[includeIf \"gitdir:./src/\"]\n\tpath = other\n",
+		"by an alias":                        "[user]\n\temail = own\n[includeIf \"gitdir:~/alias/\"]\n\tpath = other\n",
+		"relative":                           "[user]\n\temail = own\n[includeIf \"gitdir:src/\"]\n\tpath = other\n",
+		"relative, another directory":        "[user]\n\temail = own\n[includeIf \"gitdir:sr/\"]\n\tpath = other\n",
+		"relative, other case":               "[user]\n\temail = own\n[includeIf \"gitdir:SRC/\"]\n\tpath = other\n",
+		"case is ignored":                    "[user]\n\temail = own\n[includeIf \"gitdir/i:SRC/\"]\n\tpath = other\n",
+		"a wildcard":                         "[user]\n\temail = own\n[includeIf \"gitdir:s?c/*/.git\"]\n\tpath = other\n",
+		"a wildcard for one directory":       "[user]\n\temail = own\n[includeIf \"gitdir:~/*/.git\"]\n\tpath = other\n",
+		"branch":                             "[user]\n\temail = own\n[includeIf \"onbranch:feature/x\"]\n\tpath = other\n",
+		"branches below":                     "[user]\n\temail = own\n[includeIf \"onbranch:feature/\"]\n\tpath = other\n",
+		"another branch":                     "[user]\n\temail = own\n[includeIf \"onbranch:x\"]\n\tpath = other\n",
+		"a condition in an included file":    "[user]\n\temail = own\n[include]\n\tpath = conditional\n",
+		"a condition that does not hold":     "[user]\n\temail = own\n[includeIf \"onbranch:x\"]\n\tpath = conditional\n",
+		"a condition that git does not know": "[user]\n\temail = own\n[includeIf \"moon:full\"]\n\tpath = other\n",
+	} {
+		t.Run(rule, func(t *testing.T) {
+			home, err := filepath.EvalSymlinks(t.TempDir())
+			gittest.Must(t, err)
+			r := gittest.Sample(t, home+"/src/repo")
+			gittest.Git(t, r.Dir, "checkout", "--quiet", "feature/x")
+			gittest.Symlink(t, "src", home+"/alias")
+			gittest.Write(t, home+"/other", "[user]\n\temail = other\n")
+			gittest.Write(t, home+"/conditional", "[includeIf \"gitdir:~/src/\"]\n\tpath = other\n")
+			gittest.Write(t, home+"/dir/nested", "[include]\n\tpath = ../other\n")
+			gittest.Write(t, home+"/.gitconfig", strings.NewReplacer("$R", r.Dir, "$H", home).Replace(config))
+			command := exec.Command("git", "config", "user.email")
+			command.Dir, command.Env = r.Dir, append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "GIT_CONFIG_NOSYSTEM=1")
+			out, err := command.CombinedOutput()
+			want := strings.TrimSpace(string(out))
+			if err != nil && rule != "without a value" {
+				t.Fatalf("git: %v %s", err, out)
+			}
+			user, _ := effective(t, git.UserFiles{Home: home}, r)
+			if err != nil { // git ends with an error, too
+				if _, refused := user.Settings["?unreadable"]; !refused {
+					t.Errorf("got %+v, git ends with %s", user, want)
+				}
+				return
+			}
+			if user.Identity.Email != want {
+				t.Errorf("the address is %q, git's is %q", user.Identity.Email, want)
+			}
+			if _, unknown := user.Settings["?include"]; unknown != strings.Contains(rule, "git does not know") {
+				t.Errorf("an unknown condition: got %+v", user.Settings)
+			}
+		})
+	}
+}
+
+// TestReadUserIsBounded checks that a file is read up to the limit for its size, and includes up to the limit for their depth and number.
 func TestReadUserIsBounded(t *testing.T) {
 	home := t.TempDir()
-	gittest.Write(t, home+"/other", "[user]\n\tname = Other\n")
-	gittest.Write(t, home+"/.gitconfig", "[include]\n\tpath = "+home+"/other\n")
-	if u, err := git.ReadUser(home, ""); err != nil || u.Identity.Name != "" {
-		t.Errorf("got %+v, %v", u, err)
+	r := gittest.Sample(t, t.TempDir())
+	cases := map[string]func(){
+		"larger than":                  func() { gittest.Write(t, home+"/.gitconfig", "[user]\n\tname = X\n"+strings.Repeat("#\n", 16<<20)) },
+		"nested deeper than 10 levels": func() { gittest.Write(t, home+"/.gitconfig", "[include]\n\tpath = .gitconfig\n") },
+		"more than 100 files": func() {
+			gittest.Write(t, home+"/.gitconfig", strings.Repeat("[include]\n\tpath = one\n", 200))
+			gittest.Write(t, home+"/one", strings.Repeat("[include]\n\tpath = two\n", 200))
+			gittest.Write(t, home+"/two", "")
+		},
+		"~someone": func() { gittest.Write(t, home+"/.gitconfig", "[include]\n\tpath = ~someone/x\n") },
 	}
-	gittest.Write(t, home+"/.gitconfig", "[user]\n\tname = X\n"+strings.Repeat("#\n", 16<<20))
+	for why, arrange := range cases {
+		arrange()
+		u, err := effective(t, git.UserFiles{Home: home}, r)
+		if err == nil || !strings.Contains(err.Error(), why) || u.Identity.Name != "" || u.Settings["?unreadable"].File == "" {
+			t.Errorf("%s: got %+v, %v", why, u, err)
+		}
+	}
+	gittest.Write(t, home+"/.gitconfig", "")
 	gittest.Write(t, home+"/.config/git/ignore", strings.Repeat("#\n", 16<<20))
-	if u, err := git.ReadUser(home, ""); err == nil || u.Identity.Name != "" || u.Excludes != nil {
-		t.Errorf("got %+v, %d bytes, %v", u.Identity, len(u.Excludes), err)
+	if u, err := effective(t, git.UserFiles{Home: home}, r); err == nil || u.Excludes != nil {
+		t.Errorf("got %d bytes, %v", len(u.Excludes), err)
 	}
 }
 
@@ -62,7 +163,7 @@ func TestRelativeIgnoreFileIsNotRead(t *testing.T) {
 	t.Chdir(work)
 	gittest.Write(t, work+"/mine", "*\n")
 	gittest.Write(t, home+"/.gitconfig", "[core]\n\texcludesFile = mine\n")
-	if u, err := git.ReadUser(home, ""); err != nil || u.Excludes != nil {
+	if u, err := effective(t, git.UserFiles{Home: home}, gittest.Sample(t, t.TempDir())); err != nil || len(u.Excludes) > 0 {
 		t.Errorf("got %q, %v", u.Excludes, err)
 	}
 }
@@ -71,7 +172,7 @@ func TestRelativeIgnoreFileIsNotRead(t *testing.T) {
 func TestDeviceInPlaceOfIgnoreFileIsEmpty(t *testing.T) {
 	home := t.TempDir()
 	gittest.Write(t, home+"/.gitconfig", "[core]\n\texcludesFile = /dev/null\n")
-	if u, err := git.ReadUser(home, ""); err != nil || u.Excludes != nil {
+	if u, err := effective(t, git.UserFiles{Home: home}, gittest.Sample(t, t.TempDir())); err != nil || len(u.Excludes) > 0 {
 		t.Errorf("got %q, %v", u.Excludes, err)
 	}
 }

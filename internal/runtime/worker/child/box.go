@@ -168,8 +168,8 @@ func lock(ctx context.Context, q abi.Lock) error {
 	return err
 }
 
-func gitUser(ctx context.Context) (git.User, error) {
-	return operate[git.User](ctx, wire.OpGitUser, nil)
+func gitUser(ctx context.Context) (git.UserConfig, error) {
+	return operate[git.UserConfig](ctx, wire.OpGitUser, nil)
 }
 
 func fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPResponse, error) {

@@ -92,7 +92,7 @@ const (
 	OpGitOpen   = "git/open"   // sends a request to a git server; Params: a GitRequest; the answer is a GitAnswer
 	OpGitRead   = "git/read"   // returns the next bytes of the response's body; Params: the stream's number in decimal
 	OpGitShut   = "git/shut"   // closes the response's body; Params: the stream's number in decimal
-	OpGitUser   = "git/user"   // returns the user's git configuration, a git.User; no Params
+	OpGitUser   = "git/user"   // returns the user's git configuration, a git.UserConfig; no Params
 	OpMemory    = "memory"     // asks for credit; Params and Result: bytes in decimal; the codes of its errors are CreditBusy and CreditRefused
 	OpMemoryNow = "memory/now" // is OpMemory, but does not wait for memory
 	OpCreate    = "create"     // creates a granted directory that does not exist; Params: the mount's index in decimal

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
@@ -69,6 +68,42 @@ func (r *Root) rel(abs string) (string, error) {
 		name, err = filepath.Rel(r.real, filepath.Clean(abs))
 	}
 	return filepath.ToSlash(name), err
+}
+
+// Resolved returns the absolute path of a name with its symbolic links resolved, for comparisons. No file is opened by this path.
+func (r *Root) Resolved(name string) (string, error) {
+	name = path.Clean(name)
+	for range maxLinks {
+		next, _, _, found := r.followFirst(name)
+		if !found {
+			return path.Join(r.real, name), nil
+		}
+		if !filepath.IsLocal(next) {
+			return "", r.Explain(name, beneath.ErrEscapes)
+		}
+		name = next
+	}
+	return "", fmt.Errorf("%s: %w", r.Abs(name), syscall.ELOOP)
+}
+
+// followFirst resolves the first symbolic link in a name: link, which refers to target. The bool is false if there is none.
+func (r *Root) followFirst(name string) (next, link, target string, found bool) {
+	for end := range len(name) + 1 {
+		if end < len(name) && name[end] != '/' {
+			continue
+		}
+		link = name[:end]
+		target, err := r.Handle.Readlink(link)
+		if err != nil {
+			continue
+		}
+		to := filepath.ToSlash(target)
+		if !path.IsAbs(to) {
+			to = path.Join(path.Dir(link), to)
+		}
+		return path.Join(to, name[end:]), link, target, true
+	}
+	return name, "", "", false
 }
 
 // Open opens a regular file for reading. It fails for any other type of file: a repository could contain a device, or a named pipe, the
@@ -219,23 +254,18 @@ func (r *Root) Explain(name string, err error) error {
 // escapingLink finds the symbolic link that keeps name from being opened. The result is used only in a message, since the link may have
 // changed after the refusal.
 func (r *Root) escapingLink(name string) (link, target string) {
+	name = path.Clean(name)
 	for range maxLinks {
-		parts := strings.Split(path.Clean(name), "/")
-		for i := range parts {
-			link = path.Join(parts[:i+1]...)
-			var err error
-			if target, err = r.Handle.Readlink(link); err != nil {
-				continue
-			}
-			to := path.Join(path.Dir(link), filepath.ToSlash(target))
-			if path.IsAbs(target) || !filepath.IsLocal(to) {
-				return link, target
-			}
-			name = path.Join(append([]string{to}, parts[i+1:]...)...)
+		next, link, target, found := r.followFirst(name)
+		if !found {
 			break
 		}
+		if !filepath.IsLocal(next) {
+			return link, target
+		}
+		name = next
 	}
-	return name, target
+	return name, ""
 }
 
 // IsAbsent reports whether an error means that a file does not exist, or that its name cannot exist.

@@ -45,8 +45,8 @@ func Committer(dir string) *git.Ops {
 const CommitterDate = "1700000000 +0100"
 
 // User returns a function for git.Config.User that returns user.
-func User(user git.User) func(context.Context) (git.User, error) {
-	return func(context.Context) (git.User, error) { return user, nil }
+func User(user git.User) func(context.Context) (git.UserConfig, error) {
+	return func(context.Context) (git.UserConfig, error) { return git.UserConfig{{User: user}}, nil }
 }
 
 // NewOps returns operations after it has resolved and opened the granted directories that exist, as the host does.

@@ -24,6 +24,12 @@ type token struct {
 
 type byteSet [256]bool
 
+// MatchPath reports whether a pattern matches a whole path, as git's wildmatch does with WM_PATHNAME.
+func MatchPath(pattern, text string, fold bool) bool {
+	tokens, ok := compile(pattern, fold)
+	return ok && match(tokens, text, fold)
+}
+
 // compile parses a pattern as git's wildmatch does with WM_PATHNAME. It returns false if the pattern is malformed, and therefore matches
 // nothing. If fold is set, the case of ASCII letters is ignored.
 func compile(pattern string, fold bool) ([]token, bool) {
