@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -99,6 +100,8 @@ const (
 func newConn(stream io.ReadWriter, limits wire.Limits, log hclog.Logger) *conn {
 	c := &conn{log: log, limits: limits, logMax: 2*limits.LogSize + 64<<10, calls: map[uint32]*pending{}, watched: map[*pending]struct{}{}}
 	c.in, c.out = wire.NewReader(stream, c.limit), wire.NewWriter(stream)
+	c.timer = time.AfterFunc(time.Hour, c.checkLate)
+	c.timer.Stop()
 	return c
 }
 
@@ -189,11 +192,7 @@ func (c *conn) watch(p *pending) {
 		return
 	}
 	c.next = p.late
-	if c.timer == nil {
-		c.timer = time.AfterFunc(time.Until(p.late), c.checkLate)
-	} else {
-		c.timer.Reset(time.Until(p.late))
-	}
+	c.timer.Reset(time.Until(p.late))
 }
 
 func (c *conn) unwatch(p *pending) {
@@ -315,6 +314,14 @@ type lostError struct {
 	alone  bool          // whether no other call was in flight
 	late   bool          // whether the call's time limit had passed
 	waited time.Duration // time that the call has waited for memory
+}
+
+// isRetried reports whether the call is made again, where killed says whether the host killed the worker.
+func (e *lostError) isRetried(killed bool) bool {
+	// If the call was alone and the host had to kill the worker, or the worker violated the protocol, the call caused it.
+	// Otherwise another call or process may be the cause.
+	blamed := e.alone && (killed || errors.Is(e.reason, wire.ErrProtocol))
+	return !e.sent || !e.wrote && !e.late && !blamed
 }
 
 func (e *lostError) Error() string { return fmt.Sprintf("the worker process ended: %v", e.reason) }

@@ -78,6 +78,12 @@ func fakeWorker() int {
 		text, _ := json.Marshal(wire.Failure{Code: "code_stale", Message: "cannot run: its code is of another machine"})
 		_ = f.out.Write(wire.TypeFailed, 0, text)
 		return 0
+	case "growing while loading":
+		_ = f.out.Write(wire.TypeReady, 0, []byte("[]"))
+		_ = f.out.Write(wire.TypeOperation, 0, wire.Operation{Op: wire.OpMemory, Params: []byte("104857600")}.Encode()...)
+		if answer, err := f.in.Next(); err != nil || answer.Type != wire.TypeReply {
+			return 1
+		}
 	case "crashing":
 		fmt.Fprintln(os.Stderr, "fatal error: no luck")
 		return 2
@@ -185,7 +191,7 @@ func (f *fake) call(number uint32, r call.Request) {
 				f.misbehave(number, string(r.Params))
 			}
 		}()
-	case "grow", "write and grow": // after an operation without effects
+	case "grow", "write and grow", "grow and write", "grow and go on": // after an operation without effects
 		if r.Method == "write and grow" {
 			_ = f.out.Write(wire.TypeWrote, number)
 		}
@@ -197,7 +203,11 @@ func (f *fake) call(number uint32, r call.Request) {
 		go func() {
 			<-reply
 			_ = f.out.Write(wire.TypeOperation, number, wire.Operation{Op: wire.OpMemory, Params: r.Params}.Encode()...)
-			if answer := <-reply; answer.Error != nil {
+			answer := <-reply
+			if r.Method == "grow and write" {
+				_ = f.out.Write(wire.TypeWrote, number)
+			}
+			if answer.Error != nil && strings.HasSuffix(r.Method, "grow") {
 				text, _ := json.Marshal(wire.Failure{Code: "memory", Message: "needs memory"})
 				f.result(number, call.Failed, text)
 				return

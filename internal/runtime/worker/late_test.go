@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,18 +160,12 @@ func withoutMemory(t *testing.T) (c *conn, worker *wire.Writer, killed func() ti
 		c.account.Serve(busyWorker{})
 	}
 	began := time.Now()
-	var after time.Duration
+	var after atomic.Int64 // of the first kill, in nanoseconds
 	c.kill = func(string) {
-		if after == 0 {
-			after = time.Since(began)
-		}
+		after.CompareAndSwap(0, int64(time.Since(began)))
 		_ = fromWorker.Close()
 	}
-	return c, wire.NewWriter(fromWorker), func() time.Duration {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return after
-	}
+	return c, wire.NewWriter(fromWorker), func() time.Duration { return time.Duration(after.Load()) }
 }
 
 // busyWorker is a worker with two calls, one of which computes.

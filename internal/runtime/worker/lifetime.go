@@ -103,7 +103,7 @@ func (s *Supervisor) startProcess(age uint64) {
 		if err == nil {
 			s.current, s.all[p] = p, struct{}{}
 			p.idleSince.Store(time.Now().UnixNano())
-			s.scheduleExpiry(s.config.Idle)
+			s.idle.Reset(s.config.Idle)
 		}
 		st.err = err
 		if s.starting == st {
@@ -126,9 +126,7 @@ func (s *Supervisor) await(ctx context.Context, st *starting, waiting func()) er
 	default:
 		if st.waiting == 0 {
 			st.cancel()
-			if s.starting == st {
-				s.starting = nil
-			}
+			s.starting = nil
 		}
 		return ctx.Err()
 	}
@@ -216,18 +214,9 @@ func (s *Supervisor) release(p *process) {
 		return
 	}
 	p.idleSince.Store(time.Now().UnixNano())
-	if p.retired || p.demoted.Load() || s.closed {
+	if p.retired || p.demoted.Load() {
 		s.retire(p)
 	}
-}
-
-// scheduleExpiry schedules expire.
-func (s *Supervisor) scheduleExpiry(after time.Duration) {
-	if s.idle == nil {
-		s.idle = time.AfterFunc(after, s.expire)
-		return
-	}
-	s.idle.Reset(after)
 }
 
 // expire ends the current process if it has been idle for Config.Idle. The timer is not set again for each call: that
@@ -247,7 +236,7 @@ func (s *Supervisor) expire() {
 		s.retire(p)
 		return
 	}
-	s.scheduleExpiry(left)
+	s.idle.Reset(left)
 }
 
 // evict ends a process if it is idle, and reports whether it did. It does not block on the Supervisor's lock: the caller
@@ -279,9 +268,7 @@ func (s *Supervisor) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	if s.idle != nil {
-		s.idle.Stop()
-	}
+	s.idle.Stop()
 	if s.starting != nil {
 		s.starting.cancel()
 	}

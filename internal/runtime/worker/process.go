@@ -72,15 +72,15 @@ func (s *Supervisor) start(ctx context.Context, l *Launch, age uint64) (*process
 	}
 	go p.wait()
 	bounds := confine.Bounds{Memory: l.Setup.Confine.Memory, Threads: l.Setup.Confine.Threads}
-	isActive := func() bool { return p.isActive() || p.idleSince.Load() == 0 } // or is loading its module
-	go confine.Watch(p.command.Process.Pid, bounds, isActive, p.gone, confine.Actions{Kill: p.kill, Warn: func(err error) {
+	go confine.Watch(p.command.Process.Pid, bounds, p.runsCode, p.gone, confine.Actions{Kill: p.kill, Warn: func(err error) {
 		s.config.Log.Warn("the memory and threads of a worker process cannot be measured: only the system bounds them", "reason", err)
 	}})
 	stop := context.AfterFunc(ctx, func() { p.kill("no call waits for it any more") })
 	watchdog := time.AfterFunc(startTime, func() { p.kill(fmt.Sprintf("it was not ready after %v", startTime)) })
 	err = p.handshake(l.Setup, p.conn.growStarting(ctx, request, watchdog, time.Now().Add(startTime)))
 	watchdog.Stop()
-	if !stop() && err == nil {
+	stop()
+	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
@@ -242,6 +242,9 @@ func (p *process) end() {
 		}
 	}()
 }
+
+// runsCode reports whether the process has calls, or is loading its module.
+func (p *process) runsCode() bool { return p.isActive() || p.idleSince.Load() == 0 }
 
 // settle waits for a process that is about to end, and kills it if it does not.
 func (p *process) settle() {

@@ -33,6 +33,11 @@ func (p *process) processorTime() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	return parseProcessorTime(stat)
+}
+
+// parseProcessorTime reads /proc/PID/stat.
+func parseProcessorTime(stat []byte) (time.Duration, error) {
 	// The fields after the name, which is in parentheses: utime is the 12th of them, stime the 13th, in ticks.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {

@@ -68,7 +68,7 @@ type Supervisor struct {
 	current  *process // process that receives new calls; nil if there is none
 	starting *starting
 	all      map[*process]struct{}
-	idle     *time.Timer
+	idle     *time.Timer // runs expire
 	closed   bool
 
 	calls int64 // number of calls so far; guarded by the Pool's lock
@@ -79,7 +79,10 @@ func New(c Config) *Supervisor {
 	if c.Idle <= 0 {
 		c.Idle = defaultIdle
 	}
-	return &Supervisor{config: c, prepare: confine.Prepare, retry: make(chan struct{}, 1), all: map[*process]struct{}{}}
+	s := &Supervisor{config: c, prepare: confine.Prepare, retry: make(chan struct{}, 1), all: map[*process]struct{}{}}
+	s.idle = time.AfterFunc(time.Hour, s.expire)
+	s.idle.Stop()
+	return s
 }
 
 // Call makes a call. The caller must not have more than Limits.Concurrency calls in flight. The error is an *engine.Error, or the
@@ -148,10 +151,7 @@ func (s *Supervisor) attempt(ctx context.Context, p *process, r Hooked, age uint
 // the call itself ends its worker.
 func (s *Supervisor) retryLost(ctx context.Context, p *process, r Hooked, age uint64, lost *lostError) (call.Result, error) {
 	s.config.Log.Error("a worker process ended", "reason", p.reason())
-	// If the call was alone and the host had to kill the worker, or the worker violated the protocol, the call caused it.
-	// Otherwise another call or process may be the cause.
-	blamed := lost.alone && (p.killed.Load() != nil || errors.Is(lost.reason, wire.ErrProtocol))
-	if lost.sent && (lost.wrote || lost.late || blamed) {
+	if !lost.isRetried(p.killed.Load() != nil) {
 		return call.Result{}, s.lostCall(p, lost)
 	}
 	select {
