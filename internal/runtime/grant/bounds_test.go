@@ -54,18 +54,34 @@ func TestPathsHave4096Bytes(t *testing.T) {
 	w.refused("is longer than 4096 bytes")
 }
 
+func TestRelativePathsAreRefused(t *testing.T) {
+	w := newWorld(t)
+	t.Chdir(w.home)
+	w.Grant.FS = []config.Mount{{Path: "project", Access: manifest.Read}}
+	w.refused("granted directory project: is not an absolute path")
+}
+
 func TestResolvedPathsHave4096Bytes(t *testing.T) {
 	w := newWorld(t)
-	names := strings.Split(strings.Repeat(strings.Repeat("n", 240)+"/", 17), "/")[:17]
 	home, err := os.Open(w.home)
 	w.must(err)
 	defer home.Close()
-	deep, _, err := makeDirs(home, names, 0o700)
-	w.must(err)
-	w.must(deep.Close())
+	names := strings.Split(strings.Repeat(strings.Repeat("n", 240)+"/", 17), "/")[:17]
+	rest := 4096 - len(w.home+"/"+filepath.Join(names[:15]...)+"//")
 	w.link(filepath.Join(names[:10]...), "link")
-	w.grant(manifest.Read, "link/"+filepath.Join(names[10:]...))
-	w.refused("is longer than 4096 bytes after its symbolic links are resolved")
+	for more, want := range []string{"", "is longer than 4096 bytes after its symbolic links are resolved"} {
+		names[15], names[16] = strings.Repeat("m", rest/2), strings.Repeat("m", rest-rest/2+more)
+		deep, _, err := makeDirs(home, names, 0o700)
+		w.must(err)
+		w.must(deep.Close())
+		p, err := newWalker(w.Places, nil, nil).walk(w.path("link/" + filepath.Join(names[10:]...)))
+		if err == nil {
+			defer p.close()
+		}
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%d bytes: got %v, want %q", 4096+more, err, want)
+		}
+	}
 }
 
 // TestPendingComponentsAreBounded has links whose targets multiply the components that are not resolved yet.
@@ -118,6 +134,23 @@ func TestMarkersOfOtherDirectoriesRemoveNothing(t *testing.T) {
 	w.refused("")
 	if got := w.entries("a"); len(got) != 0 {
 		t.Errorf("an abandoned holder is left: %q", got)
+	}
+}
+
+// TestMarkerBelowAbsentDirectoryRemovesNothing has a marker whose directory is absent, while the nearest existing ancestor of that
+// directory contains an entry of the holder's name.
+func TestMarkerBelowAbsentDirectoryRemovesNothing(t *testing.T) {
+	w := newWorld(t)
+	staging := ".local/state/bulkhead/.staging/"
+	w.dir(staging)
+	w.must(os.WriteFile(filepath.Join(w.dir(beside+"x"), "kept"), nil, 0o600))
+	w.link(w.path("gone/"+beside+"x"), staging+markers+beside+"x")
+	w.refused("")
+	if got := w.entries(beside + "x"); len(got) != 1 {
+		t.Errorf("got %q", got)
+	}
+	if got := w.entries(staging); len(got) != 0 {
+		t.Errorf("the marker of an absent directory is left: %q", got)
 	}
 }
 
@@ -193,7 +226,7 @@ func TestBroadDirectoriesAreKnownByIdentity(t *testing.T) {
 	w.Places.Home, w.Places.State, w.Places.Project = filepath.Join(parent, "link", "user"), "", ""
 	w.must(os.Symlink("home/user", filepath.Join(parent, "alias")))
 	w.must(os.Symlink("home", filepath.Join(parent, "above")))
-	for path, want := range map[string]string{"alias": "the whole home directory", "above": "holds the whole home directory", "link/user": "", "alias/project": ""} {
+	for path, want := range map[string]string{"alias": "the whole home directory", "above": "holds the whole home directory", "link/user": "", "home/user": "", "alias/project": ""} {
 		w.Grant.FS = []config.Mount{{Path: filepath.Join(parent, path), Access: manifest.Read}}
 		w.refused(want)
 	}
@@ -231,6 +264,16 @@ func TestErrorsOfHandlesAreReturned(t *testing.T) {
 		"lockHolder":    func() error { _, err := lockHolder(closed, "a", true); return err },
 		"holdDir":       func() error { _, _, err := holdDir(closed, "a"); return err },
 		"checkIdentity": func() error { return checkIdentity(nil, "/", closed) },
+		"identifyFile":  func() error { _, err := identifyFile(closed); return err },
+		"identifyAt":    func() error { _, err := identifyAt(closed, "a"); return err },
+		"mkdirAt":       func() error { return mkdirAt(closed, "a", 0o700) },
+		"unlinkAt":      func() error { return unlinkAt(closed, "a") },
+		"rmdirAt":       func() error { return rmdirAt(closed, "a") },
+		"removeHeld":    func() error { return removeHeld(closed, closed, "a") },
+		"renameAt":      func() error { return renameAt(closed, "a", closed, "b") },
+		"symlinkAt":     func() error { return symlinkAt("a", closed, "b") },
+		"rename":        func() error { return renameNoReplace(closed, "a", closed, "b") },
+		"rename safely": func() error { return renameUnlessExists(closed, "a", closed, "b") },
 		"readLink":      func() error { _, err := readLink(closed, "a"); return err },
 		"openEntry":     func() error { _, err := openEntry(closed, "a"); return err },
 		"up": func() error {
@@ -240,6 +283,27 @@ func TestErrorsOfHandlesAreReturned(t *testing.T) {
 		if err := call(); err == nil || errors.Is(err, ErrMoved) {
 			t.Errorf("%s of a closed directory: got %v", name, err)
 		}
+	}
+}
+
+func TestListReportsRemovedDirectory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if names, err := list(dir, 1); err != nil || len(names) != 0 {
+		t.Errorf("an empty directory: %q, %v", names, err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := list(dir, 1); err == nil {
+		t.Errorf("a removed directory has %q", names)
 	}
 }
 

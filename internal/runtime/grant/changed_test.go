@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
@@ -46,6 +48,21 @@ func TestChangedNoticesReplacedDirectory(t *testing.T) {
 				w.changed(s, c.want)
 			}
 		})
+	}
+}
+
+// Examining a path is one system call.
+func TestChangedExaminesEachPathOnce(t *testing.T) {
+	w := newWorld(t)
+	w.dir("disk")
+	w.link("disk", "work")
+	w.grant(manifest.Read, "project", "absent", "work")
+	var got []string
+	for _, one := range w.resolve().watched {
+		got = append(got, strings.TrimPrefix(one.path, w.home))
+	}
+	if want := []string{"/project", "/absent", "/disk", "/work"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -146,7 +146,7 @@ func list(dir *os.File, n int) ([]string, error) {
 		return nil, err
 	}
 	names, err := dir.Readdirnames(max(n, 1))
-	if len(names) == 0 && err == io.EOF {
+	if err == io.EOF {
 		err = nil
 	}
 	return names, err

@@ -53,6 +53,9 @@ func TestCreateMovesTheDirectoryOfTheHandle(t *testing.T) {
 			}
 			w.grant(manifest.ReadWrite, "a/b/.codex")
 			s := w.resolve()
+			if s.StateErr != nil || (s.Locks != nil) != places {
+				t.Errorf("state: %v, %v", s.Locks, s.StateErr)
+			}
 			m := s.Mounts[0]
 			if !m.Absent || m.Dir == nil || m.Path != w.path("a/b/.codex") {
 				t.Fatalf("got %+v", m)
@@ -181,6 +184,9 @@ func TestUncreatableDirectoryDoesNotFailResolve(t *testing.T) {
 	if s.Mounts[1].Dir == nil {
 		t.Error("the mount that exists has no handle")
 	}
+	if s.StateErr != nil {
+		t.Errorf("the state directory: %v", s.StateErr)
+	}
 	w.unchanged(s)
 	if s.Create(2) == nil || s.Create(-1) == nil {
 		t.Error("a mount that does not exist was created")
@@ -304,6 +310,9 @@ func TestRenameUnlessExists(t *testing.T) {
 	for name, rename := range map[string]func(*os.File, string, *os.File, string) error{"with": renameNoReplace, "without": renameUnlessExists} {
 		if err := rename(from, "a", to, "taken"); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s the system's support, Create gives: %v", name, err)
+		}
+		if err := rename(from, "absent", to, "other"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s the system's support, an absent directory gives: %v", name, err)
 		}
 		w.must(rename(from, "a", to, "new"))
 		w.must(rename(to, "new", from, "a"))

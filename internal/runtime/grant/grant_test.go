@@ -141,6 +141,24 @@ func TestResolveRefusesLinksThatPluginsOrProjectControl(t *testing.T) {
 			},
 			"project/.notes", "below the project",
 		},
+		"link deep in what was moved since the project was found": {
+			func(w *world) {
+				w.dir(".ssh")
+				w.dir("elsewhere/a")
+				w.link("../../.ssh", "elsewhere/a/.notes")
+				w.must(os.Remove(w.project))
+				w.link("elsewhere", "project")
+			},
+			"project/a/.notes", "below the project",
+		},
+		"project that became a link since it was found": {
+			func(w *world) {
+				w.dir("elsewhere/docs")
+				w.must(os.Remove(w.project))
+				w.link("elsewhere", "project")
+			},
+			"project/docs", `it resolves to "HOME/elsewhere/docs", outside the project`,
+		},
 		"the whole home": {
 			func(w *world) { w.link("project/..", "work") },
 			"work", `granted directory HOME/work: it resolves to "HOME", the whole home directory: if that is intended, add "HOME" itself to the plugin's key fs`,
@@ -151,6 +169,10 @@ func TestResolveRefusesLinksThatPluginsOrProjectControl(t *testing.T) {
 		},
 		"the root": {
 			func(w *world) { w.link("/", "work") },
+			"work", "the whole file system",
+		},
+		"the root, which is its own parent": {
+			func(w *world) { w.link(strings.Repeat("../", 50), "work") },
 			"work", "the whole file system",
 		},
 		"the root by way of a process": {
@@ -312,6 +334,11 @@ func TestRepositoryAboveGrantIsNamed(t *testing.T) {
 	if got := above(); !slices.Equal(got, []string{w.path("all"), w.path("all/repo"), ""}) {
 		t.Errorf("got %q", got)
 	}
+	w.must(os.RemoveAll(w.path("all/repo/.git")))
+	w.must(os.WriteFile(w.path("all/repo/.git"), []byte("gitdir: ../worktree"), 0o600))
+	if got := above(); got[1] != w.path("all/repo") {
+		t.Errorf("a .git that is a file: got %q", got)
+	}
 }
 
 func TestAccessToRepositories(t *testing.T) {
@@ -451,5 +478,51 @@ func TestCeilingHoldsAfterLinkIsRedirected(t *testing.T) {
 	w.changed(s, "ok/link")
 	if _, err := Resolve(w.Config); err == nil || !strings.Contains(err.Error(), "outside of ") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestLinkToDirectoryAboveTheProjectIsFollowed has links of the user to directories that contain the project, but not the whole home.
+func TestLinkToDirectoryAboveTheProjectIsFollowed(t *testing.T) {
+	w := newWorld(t)
+	w.dir("code/project")
+	w.Places.Project = w.path("code/project")
+	w.link("code", "work")
+	w.link(".", "here")
+	w.grant(manifest.Read, "work", "here/absent")
+	s := w.resolve()
+	if m := s.Mounts; m[0].Path != w.path("code") || m[0].Absent || m[1].Path != w.path("absent") || !m[1].Absent {
+		t.Errorf("got %+v", m)
+	}
+}
+
+func TestWithoutProjectNoDirectoryIsGuarded(t *testing.T) {
+	w := newWorld(t)
+	w.dir("disk")
+	w.link("disk", "work")
+	w.Places.Project = ""
+	t.Chdir(w.home)
+	w.grant(manifest.Read, "work")
+	w.resolve()
+}
+
+func TestRefusedRepositoryNamesItsKey(t *testing.T) {
+	w := newWorld(t)
+	w.link("..", "project/repo")
+	w.Grant.Git = []config.Git{{Repo: w.path("project/repo"), Access: manifest.Read}}
+	if _, err := Resolve(w.Config); err == nil || !strings.Contains(err.Error(), "granted repository ") || !strings.Contains(err.Error(), "to the plugin's key git in") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCloseReturnsErrorsOnce(t *testing.T) {
+	w := newWorld(t)
+	w.grant(manifest.Read, "project")
+	s := w.resolve()
+	w.must(s.Mounts[0].Dir.Close())
+	if err := s.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a handle that is closed already: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("the set is closed already: %v", err)
 	}
 }

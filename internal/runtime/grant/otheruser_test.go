@@ -33,6 +33,14 @@ func TestResolveRefusesLinksOfOtherUsers(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "which belongs to another user (user id 54321)") || !strings.Contains(err.Error(), "in bulkhead.toml") {
 					t.Errorf("got %v", err)
 				}
+				only := w.Config
+				only.Grant.FS, only.Own = nil, []string{w.path(granted)}
+				s, err := Resolve(only)
+				w.must(err)
+				defer s.Close()
+				if want := real(t, w.path(granted)); s.Own[0] != want { // a plugin must not write the host's own files by their other path
+					t.Errorf("the host's own directory is %s, want %s", s.Own[0], want)
+				}
 				t.Setenv("SUDO_UID", "54321") // the user ran the host with sudo
 				w.resolve()
 			})

@@ -74,10 +74,8 @@ func (st *staged) stage(staging *os.File) (*os.File, error) {
 		return nil, err
 	}
 	if st.parent != staging && staging != nil {
-		marker := markers + st.name
-		if err := symlinkAt(filepath.Join(st.at, st.name), staging, marker); err == nil {
-			st.staging, st.marker = staging, marker
-		}
+		st.staging, st.marker = staging, markers+st.name
+		_ = symlinkAt(filepath.Join(st.at, st.name), staging, st.marker) // without the link, the holder stays if the process is killed
 	}
 	child := rand.Text()
 	if err := mkdirAt(st.holder, child, 0o755); err != nil {

@@ -3,12 +3,15 @@
 package grant
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
@@ -132,6 +135,28 @@ func TestUnusableStateFailsOnlyPluginsThatNeedIt(t *testing.T) {
 	}
 }
 
+func TestFileInPlaceOfStateDirectoryIsReported(t *testing.T) {
+	w := newWorld(t)
+	w.grantState()
+	w.must(os.WriteFile(filepath.Join(w.dir(w.Places.State), w.Plugin), nil, 0o600))
+	if s := w.resolve(); s.Locks == nil || s.StateErr == nil || !strings.Contains(s.StateErr.Error(), "notes: not a directory: make it a directory") {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestHandlesOfExistingStateAreClosed(t *testing.T) {
+	w := newWorld(t)
+	w.grantState()
+	w.grant(manifest.ReadWrite, "absent")
+	w.must(w.resolve().Close())
+	before := descriptors()
+	s := w.resolve()
+	w.must(s.Close())
+	if after := descriptors(); after != before {
+		t.Errorf("%d descriptors are open, %d before", after, before)
+	}
+}
+
 func TestStateIsChecked(t *testing.T) {
 	w := newWorld(t)
 	w.grantState()
@@ -154,9 +179,14 @@ func TestStateIsChecked(t *testing.T) {
 		}
 		return nil
 	}
-	if s := w.resolve(); s.Locks != nil || !errors.Is(s.StateErr, foreign) || len(s.Mounts) != 1 {
-		t.Errorf("got %+v", s)
+	for _, w.NeedsState = range []bool{false, true} { // a plugin that needs its state directory has it
+		var log bytes.Buffer
+		w.Config.Log = hclog.New(&hclog.LoggerOptions{Output: &log})
+		if s := w.resolve(); s.Locks != nil || !errors.Is(s.StateErr, foreign) || len(s.Mounts) != 1 || strings.Count(log.String(), foreign.Error()) != 1 {
+			t.Errorf("got %+v, logged: %s", s, &log)
+		}
 	}
+	w.NeedsState = false
 	w.CheckState = func(*os.File, string) error { return foreign }
 	if s := w.resolve(); s.Locks != nil || !errors.Is(s.StateErr, foreign) || len(s.Mounts) != 0 {
 		t.Errorf("got %+v", s)

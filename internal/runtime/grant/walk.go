@@ -285,7 +285,7 @@ func (p *place) up() error {
 	if err != nil {
 		return err
 	}
-	if parent := p.steps[len(p.steps)-2]; e.file == nil || e.id != parent.id {
+	if parent := p.steps[len(p.steps)-2]; e.id != parent.id {
 		_ = closeFile(e.file) // a failed close loses no data, since the handle wrote none
 		return ErrMoved
 	}
