@@ -173,7 +173,7 @@ func realPaths(paths []string) []string {
 // realPath resolves a path whose last components need not exist.
 func realPath(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
-	if err == nil || !os.IsNotExist(err) {
+	if !os.IsNotExist(err) {
 		return real, err
 	}
 	parent := filepath.Dir(path)

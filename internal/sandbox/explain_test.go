@@ -255,3 +255,29 @@ func checkVerdict(t *testing.T, tree experimentalsys.FS, grant config.Grant, pat
 		t.Errorf("%s (%s): the verdict is %s, but a change gets %v", path, v.Path, v.Rule, errno)
 	}
 }
+
+func TestExplainNamesFirstPatternThatHides(t *testing.T) {
+	w := newWorld(t)
+	grant := w.grant("r $W/work")
+	grant.Deny = []string{"**/other", "**/.env", ".env"}
+	if v, err := Explain(grant, nil, w.path("$W/work/.env")); err != nil || v.Rule != RuleHidden || v.Pattern != "**/.env" {
+		t.Errorf("got %+v, %v", v, err)
+	}
+}
+
+func TestExplainResolvesPathsOutsideOfGrants(t *testing.T) {
+	w := newWorld(t)
+	for path, want := range map[string]string{"$W/link/f": "$W/work/f", "$W/dangling/f": "$W/dangling", "$W/loop": "$W/loop"} {
+		if v, err := Explain(w.grant("r $W/other"), nil, w.path(path)); err != nil || v.Rule != RuleOutside || v.Path != w.path(want) {
+			t.Errorf("%s: got %+v, %v; want %s", path, v, err, want)
+		}
+	}
+}
+
+// A granted file has the rules of a granted directory that does not exist.
+func TestExplainDecidesOnGrantedFile(t *testing.T) {
+	w := newWorld(t)
+	if v, err := Explain(w.grant("rw $W/file"), nil, w.path("$W/file/f")); err != nil || v.Rule != RuleGranted {
+		t.Errorf("got %+v, %v", v, err)
+	}
+}

@@ -108,13 +108,8 @@ func isReserved(name string) bool {
 
 // matchesPrefix reports whether the pattern matches name or one of its ancestors.
 func matchesPrefix(pattern, name string) bool {
-	for end := 0; end < len(name); end++ {
-		next := strings.IndexByte(name[end:], '/')
-		if next < 0 {
-			break
-		}
-		end += next
-		if doublestar.MatchUnvalidated(pattern, name[:end]) {
+	for end := range len(name) {
+		if name[end] == '/' && doublestar.MatchUnvalidated(pattern, name[:end]) {
 			return true
 		}
 	}

@@ -43,6 +43,8 @@ func TestIsHidden(t *testing.T) {
 		{"a placeholder in another case is hidden", "/w/app/.BulkHead-abc", false, true},
 		{"a placeholder with invisible characters is hidden", "/w/app/\u200b.bul\u212ahead\u200d-abc", false, true},
 		{"a placeholder by its short name is hidden", "/w/app/BULKHE~12", false, true},
+		{"a name of digits, as in a short name, is not hidden", "/w/app/12345678", false, false},
+		{"a short name without number is not hidden", "/w/app/bulkhe~.tom", false, false},
 		{"a similar name without hyphen is not hidden", "/w/app/.bulkheads", false, false},
 		{"a similar name without dot is not hidden", "/w/app/bulkhead-abc", false, false},
 		{"a name similar to a short name is not hidden", "/w/app/bulkhe~1a", false, false},
@@ -57,6 +59,7 @@ func TestIsHidden(t *testing.T) {
 
 		{"a directory with the host's own in it cannot be moved", "/w/app/dist", true, true},
 		{"a directory that a pattern reaches into cannot be moved", "/w/app/secrets", true, true},
+		{"a directory that a pattern reaches into is seen", "/w/app/secrets", false, false},
 		{"a pattern that matches anywhere does not prevent a move", "/w/app/x", true, false},
 		{"a pattern for another directory does not prevent a move", "/w/app/public", true, false},
 		{"a directory that braces match cannot be moved", "/w/app/a", true, true},
@@ -75,5 +78,15 @@ func TestIsHidden(t *testing.T) {
 	}
 	if _, err := newHidden(nil, Hidden{Patterns: []string{"[a"}}); err == nil {
 		t.Error("newHidden accepts the malformed pattern [a")
+	}
+}
+
+func TestPatternForEverythingDoesNotHideTheMount(t *testing.T) {
+	h, err := newHidden([]string{"/w"}, Hidden{Patterns: []string{"**"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.isHidden("/w", false) || !h.isHidden("/w/a", false) {
+		t.Errorf("the mount is hidden: %t, what it contains: %t", h.isHidden("/w", false), h.isHidden("/w/a", false))
 	}
 }

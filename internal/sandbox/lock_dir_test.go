@@ -7,8 +7,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -188,6 +190,9 @@ func TestLockedDirectoriesAreBounded(t *testing.T) {
 			t.Errorf("lock of directory %d: got %v, want an error only beyond 16", i, err)
 		}
 	}
+	if err := call.Lock(t.Context(), abi.Lock{Name: "n", Folder: w.path("$W/work/n")}); err != nil {
+		t.Errorf("lock of a directory whose lock the call holds: got %v", err)
+	}
 }
 
 // If a directory is replaced while a call waits for its lock, the call locks the directory that is then at the path.
@@ -276,5 +281,163 @@ func TestFileSystemWithoutLocksUsesNameOnly(t *testing.T) {
 				t.Errorf("lock without a state directory: got %v, want the code %s", err, abi.HostUnavailable)
 			}
 		})
+	}
+}
+
+func TestDirectoryThatDisappearsIsNotLocked(t *testing.T) {
+	w := newWorld(t)
+	locker := w.locker(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
+	folder := w.path("$W/work/sub")
+	locker.flock = func(fd, how int) error {
+		if err := os.Remove(folder); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Error(err)
+		}
+		return unix.Flock(fd, how)
+	}
+	call := locker.Begin()
+	defer call.End()
+	if err := call.lockDir(t.Context(), folder); hostCode(t, err) != abi.HostFailed || len(call.dirs) > 0 {
+		t.Errorf("got %v; the call holds %d directories", err, len(call.dirs))
+	}
+}
+
+// A lock that a call holds stays if a later request for the same name fails.
+func TestFailedLockKeepsEarlierLock(t *testing.T) {
+	w := newWorld(t)
+	locker := w.locker(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
+	call := locker.Begin()
+	defer call.End()
+	if err := call.Lock(t.Context(), abi.Lock{Name: "n"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := call.Lock(t.Context(), abi.Lock{Name: "n", Folder: w.path("$W/work/absent")}); hostCode(t, err) != abi.HostFailed {
+		t.Errorf("an absent directory: got %v", err)
+	}
+	if len(call.names) != 1 {
+		t.Error("the call has lost its lock")
+	}
+}
+
+// An error of the lock itself, other than that the file system has none, fails the operation, and leaves nothing locked.
+func TestErrorOfLockIsReturned(t *testing.T) {
+	w := newWorld(t)
+	locker := w.locker(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
+	call := locker.Begin()
+	defer call.End()
+	tries := 0
+	locker.flock = func(int, int) error {
+		if tries++; tries == 1 {
+			return unix.EINTR
+		}
+		return unix.EIO
+	}
+	for name, lock := range map[string]func() error{
+		"name":      func() error { return call.Lock(t.Context(), abi.Lock{Name: "n"}) },
+		"directory": func() error { return call.lockDir(t.Context(), w.path("$W/work")) },
+	} {
+		if err := lock(); !errors.Is(err, unix.EIO) || len(call.names)+len(call.dirs) > 0 {
+			t.Errorf("%s: got %v; the call holds %d names and %d directories", name, err, len(call.names), len(call.dirs))
+		}
+	}
+	locker.flock = unix.Flock
+	if err := os.Mkdir(w.path("$W/states/.locks/p/")+lockFile("dir"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := call.Lock(t.Context(), abi.Lock{Name: "dir"}); !errors.Is(err, unix.EISDIR) {
+		t.Errorf("a directory in place of the file of a lock: got %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := call.Lock(ended, abi.Lock{Name: "free"}); !errors.Is(err, context.Canceled) || len(call.names) > 0 {
+		t.Errorf("a call that has ended: got %v", err)
+	}
+}
+
+// The wait between two tries doubles from 1 ms to 25 ms.
+func TestLockBacksOff(t *testing.T) {
+	file, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	synctest.Test(t, func(t *testing.T) {
+		var waits []time.Duration
+		last := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 110*time.Millisecond)
+		defer cancel()
+		locker := &Locker{flock: func(int, int) error {
+			waits = append(waits, time.Since(last)/time.Millisecond)
+			last = time.Now()
+			return unix.EWOULDBLOCK
+		}}
+		if err := locker.acquire(ctx, file); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		if want := []time.Duration{0, 1, 2, 4, 8, 16, 25, 25, 25}; !slices.Equal(waits, want) {
+			t.Errorf("waited %d, want %d", waits, want)
+		}
+	})
+}
+
+func TestClosedLockerRefuses(t *testing.T) {
+	w := newWorld(t)
+	locker := w.locker(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}})
+	call := locker.Begin()
+	defer call.End()
+	locker.Close()
+	if err := call.Lock(t.Context(), abi.Lock{Name: "n"}); err == nil || len(call.names) > 0 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The host tells the Locker when it has created a granted directory.
+func TestCreatedDirectoryCanBeLocked(t *testing.T) {
+	w := newWorld(t)
+	locker := w.locker(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work/new")})
+	folder := w.path("$W/work/new")
+	call := locker.Begin()
+	defer call.End()
+	if err := call.Lock(t.Context(), abi.Lock{Name: "n", Folder: folder}); hostCode(t, err) != abi.HostFailed {
+		t.Errorf("an absent directory: got %v", err)
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := locker.Created(w.path("$W/work/sub"), dir); err == nil {
+		t.Error("a directory that is not granted itself was accepted")
+	}
+	if err := locker.Created(folder, dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := call.Lock(t.Context(), abi.Lock{Name: "n", Folder: folder}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSameFileReportsClosedFiles(t *testing.T) {
+	open, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	closed, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, files := range [][2]*os.File{{open, closed}, {closed, open}} {
+		if same, err := sameFile(files[0], files[1]); err == nil || same {
+			t.Errorf("got %t, %v", same, err)
+		}
+	}
+	if held, err := (&Locks{dirs: []*os.File{closed, open}}).holdsDir(open); err == nil || held {
+		t.Errorf("got %t, %v", held, err)
 	}
 }

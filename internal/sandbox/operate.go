@@ -126,7 +126,7 @@ func (b *Box) claims(ctx context.Context, names abi.Claims) (any, error) {
 // Operate answers a module's abi.HostRequest with an abi.HostResponse, or with the binary result of an operation.
 func (b *Box) Operate(ctx context.Context, request []byte) []byte {
 	result, err := b.perform(ctx, request)
-	if answer, ok := result.(binaryAnswer); ok && err == nil {
+	if answer, ok := result.(binaryAnswer); ok { // which no operation returns with an error
 		return answer
 	}
 	var response abi.HostResponse

@@ -216,7 +216,8 @@ func TestOperationsAreRecorded(t *testing.T) {
 		`{"op":"lock","params":{"name":"n"}}`,
 		`{"op":"lock","params":{"name":"n","folder":"$W/work/sub"}}`,
 		`{"op":"lock","params":{"name":"n","folder":"$W/other"}}`,
-		`{"op":"claims","params":{"prompts":["x"]}}`,
+		`{"op":"http/fetch","params":{"":"secret"}}`,
+		`{"op":"claims","params":{"prompts":["x"],"":"secret"}}`,
 		`{"op":"notify","params":{"method":"notifications/progress","params":{}}}`,
 	} {
 		box.Operate(ctx, []byte(w.path(request)))
@@ -229,10 +230,51 @@ func TestOperationsAreRecorded(t *testing.T) {
 		{Op: abi.OpLock, Target: "n"},
 		{Op: abi.OpLock, Target: w.path("$W/work/sub")},
 		{Op: abi.OpLock, Target: w.path("$W/other"), Code: abi.HostDenied},
+		{Op: abi.OpHTTPFetch, Code: abi.HostDenied},
 		{Op: abi.OpClaims},
 		{Op: abi.OpNotify, Target: "notifications/progress"},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestOperationOfEndedCallIsRecordedAsFailed(t *testing.T) {
+	w, box := scanBox(t)
+	var got []Operation
+	ctx, cancel := context.WithCancel(Begin(t.Context(), nil, func(o Operation) { got = append(got, o) }))
+	cancel()
+	box.Operate(ctx, scanRequest(t, abi.Scan{Path: w.path("$W/scan")}))
+	if want := []Operation{{Op: abi.OpFSScan, Target: w.path("$W/scan"), Code: abi.HostFailed}}; !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestBoxWithoutHostCannotLock(t *testing.T) {
+	box, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := failure(t, box.Operate(t.Context(), []byte(`{"op":"lock","params":{"name":"n"}}`))); !strings.HasPrefix(got, "unavailable lock: there is no state directory") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestClaimsAreBounded(t *testing.T) {
+	asked := 0
+	box, err := New(Config{Claimed: func(_ context.Context, names abi.Claims) (abi.Claims, error) {
+		asked++
+		return names, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := slices.Repeat([]string{"x"}, 5_000)
+	if _, err := box.claims(t.Context(), abi.Claims{Prompts: names, Resources: names}); err != nil || asked != 1 {
+		t.Errorf("10,000 names: got %v", err)
+	}
+	_, err = box.claims(t.Context(), abi.Claims{Prompts: names, Resources: append(names, "x")})
+	if err == nil || hostCode(t, err) != abi.HostInvalid || asked != 1 {
+		t.Errorf("10,001 names: got %v", err)
 	}
 }

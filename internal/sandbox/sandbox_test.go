@@ -195,6 +195,7 @@ func TestWorkingDirectory(t *testing.T) {
 		"the root where neither is granted":                     {[]string{"r $W/work"}, "$W/other", "$W/other", "/"},
 		"the root where there is no project":                    {[]string{"r $W/work"}, "/", "", "/"},
 		"the root without any directory":                        {nil, "$W/work", "$W/work", "/"},
+		"the root where it is granted without a project":        {[]string{"r /"}, "", "", "/"},
 		"the host's where the root is granted":                  {[]string{"r /"}, "$W/work", "$W/other", "$W/work"},
 		"the project where a link granted it":                   {[]string{"r $W/link"}, "/", "$W/work", "$W/work"},
 		"not the state directory although it is always granted": {[]string{"state $W/states/p"}, "$W/work", "$W/work", "/"},
@@ -265,6 +266,23 @@ func TestRefusalLogIsRateLimited(t *testing.T) {
 	}
 	if want := fmt.Sprintf("granted=%q", w.path("$W/work")+" (r)"); !strings.Contains(log.String(), want) {
 		t.Errorf("the log does not say what is granted (%s): %s", want, log.String())
+	}
+}
+
+func TestGrantedDirectoriesAreListed(t *testing.T) {
+	var mounts []vfs.Mount
+	for n, want := range []string{"no directory", "/0 (r)", "/0 (r), /1 (rw)"} {
+		if got := directories(mounts); got != want {
+			t.Errorf("%d directories: got %s, want %s", n, got, want)
+		}
+		mounts = append(mounts, vfs.Mount{Path: fmt.Sprintf("/%d", n), Write: n == 1})
+	}
+	for n := 3; n < 10; n++ {
+		want := map[bool]string{false: fmt.Sprintf("/%d (r)", n-1), true: "and 1 more"}[n == 9]
+		mounts = append(mounts[:n-1], vfs.Mount{Path: fmt.Sprintf("/%d", n-1)})
+		if got := directories(mounts); !strings.HasSuffix(got, ", "+want) || strings.Count(got, ",") != n-1 {
+			t.Errorf("%d directories: got %s, want the last one to be %s", n, got, want)
+		}
 	}
 }
 

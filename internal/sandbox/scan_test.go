@@ -203,6 +203,89 @@ func TestScanContinuesAfterEachAnswer(t *testing.T) {
 	}
 }
 
+// An answer may have exactly max bytes, and a file exactly max_file.
+func TestScanBoundsAreInclusive(t *testing.T) {
+	w, box := scanBox(t)
+	q := abi.Scan{Path: w.path("$W/scan/sub"), Match: []string{"*"}}
+	whole := box.Operate(t.Context(), scanRequest(t, q))
+	for less, want := range []bool{false, true} {
+		q.Max = int64(len(whole) - less)
+		if _, more := decodeScan(t, box.Operate(t.Context(), scanRequest(t, q))); more != want {
+			t.Errorf("max %d of an answer of %d bytes: more is %t", q.Max, len(whole), more)
+		}
+	}
+	for maxFile, want := range map[int64]string{1000: "state 0", 999: "state 1"} {
+		q := abi.Scan{Path: w.path("$W/scan"), Match: []string{"big.md"}, MaxFile: maxFile}
+		if entries, _ := decodeScan(t, box.Operate(t.Context(), scanRequest(t, q))); !strings.Contains(texts(entries), "big.md 0x4 "+want) {
+			t.Errorf("max_file %d: got %s", maxFile, texts(entries))
+		}
+	}
+}
+
+// Each charge is stated in bytes here: of an entry, of reading a file, of its content, and of comparing its name.
+func TestScanChargesEachSystemCall(t *testing.T) {
+	for match, want := range map[string]int{"": 2 * 16 << 10, "c.md": 2*16<<10 + 4*16<<10 + 4*4 + 1} {
+		spent := 0
+		w, box := scanBox(t, func(c *Config) { c.Spend = func(_ context.Context, bytes int) { spent += bytes } })
+		q := abi.Scan{Path: w.path("$W/scan/sub")}
+		if match != "" {
+			q.Match = []string{match}
+		}
+		box.Operate(t.Context(), scanRequest(t, q))
+		want += 2 * 1024 // the names of the directory
+		if spent != want {
+			t.Errorf("match %q: charged %d, want %d", match, spent, want)
+		}
+	}
+}
+
+// A fatal error of a derive function ends the scan at once.
+func TestScanDerivesNothingAfterError(t *testing.T) {
+	calls := 0
+	w, box := scanBox(t, func(c *Config) {
+		c.Derive = func(context.Context, Derivation, DerivedFile) ([]byte, error) {
+			calls++
+			return nil, errors.New("broken")
+		}
+	})
+	box.Operate(t.Context(), scanRequest(t, abi.Scan{Path: w.path("$W/scan"), Match: []string{"*"}, Data: "derived"}))
+	if calls != 1 {
+		t.Errorf("the derive function was called %d times", calls)
+	}
+}
+
+// A file that is replaced by a directory after its name was listed has no digest.
+func TestScanOfReplacedFileHasNoDigest(t *testing.T) {
+	for name, replace := range map[string]func(path string) error{
+		"a directory":  func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o755)) },
+		"nothing":      os.Remove,
+		"other bytes":  func(path string) error { return os.WriteFile(path, []byte("changed"), 0o644) },
+		"another file": func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, []byte("new"), 0o644)) },
+	} {
+		var w world
+		replaced, spent := false, 0
+		w, box := scanBox(t, func(c *Config) {
+			c.Spend = func(_ context.Context, bytes int) {
+				if spent += bytes; bytes == 4*16<<10 && !replaced { // the charge for reading the file, after it was described
+					replaced = true
+					if err := replace(w.path("$W/scan/sub/c.md")); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+		entries, _ := decodeScan(t, box.Operate(t.Context(), scanRequest(t, abi.Scan{Path: w.path("$W/scan/sub"), Match: []string{"c.md"}, Data: "sha256"})))
+		want := []byte(nil)
+		if content, err := os.ReadFile(w.path("$W/scan/sub/c.md")); err == nil {
+			sum := sha256.Sum256(content)
+			want = sum[:]
+		}
+		if !replaced || !bytes.Equal(entries[0].data, want) || (entries[0].state == abi.ScanUnreadable) != (want == nil) {
+			t.Errorf("%s: got %s", name, entries[0].text())
+		}
+	}
+}
+
 func TestScanComputesDigestsWithoutDerive(t *testing.T) {
 	w, box := scanBox(t)
 	big := bytes.Repeat([]byte("0123456789abcdef"), 64<<10) // larger than copyPiece
@@ -320,6 +403,9 @@ func TestScanRefusals(t *testing.T) {
 		"malformed":       {abi.Scan{Path: "/", Skip: []string{"[a"}}, "invalid fs/scan: skip: "},
 		"data":            {abi.Scan{Path: "/", Data: "md5"}, "invalid fs/scan: data: "},
 		"max_file":        {abi.Scan{Path: "/", MaxFile: 16<<20 + 1}, "invalid fs/scan: max_file: "},
+		"negative max":    {abi.Scan{Path: "/", Max: -1}, "invalid fs/scan: max: "},
+		"negative file":   {abi.Scan{Path: "/", MaxFile: -1}, "invalid fs/scan: max_file: "},
+		"unclean after":   {abi.Scan{Path: "/", After: "a//b"}, "invalid fs/scan: after: "},
 		"max":             {abi.Scan{Path: "/", Max: 16<<20 + 1}, "invalid fs/scan: max: "},
 		"after":           {abi.Scan{Path: "/", After: "/etc"}, "invalid fs/scan: after: "},
 		"long after":      {abi.Scan{Path: "/", After: strings.Repeat("x", 8193)}, "invalid fs/scan: after: "},

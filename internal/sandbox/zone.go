@@ -22,13 +22,10 @@ func LocalZone(tz string, set bool) []byte {
 		return readZone("/etc/localtime")
 	}
 	name := strings.TrimPrefix(tz, ":")
-	if name == "" {
-		return nil
-	}
 	if filepath.IsAbs(name) {
 		return readZone(name)
 	}
-	if !filepath.IsLocal(name) {
+	if !filepath.IsLocal(name) { // such as the empty name
 		return nil
 	}
 	for _, dir := range zoneDirs {
