@@ -125,7 +125,7 @@ func (h *hidden) reason(p, mount string, patterns []string) (rule Rule, own, pat
 type realMount struct {
 	config.Mount
 	real    string   // resolved path in the file tree
-	aliases []string // other granted paths of the directory, in the file tree
+	aliases []string // granted paths of the directory, in the file tree
 }
 
 // realMounts resolves the granted directories. If two granted paths resolve to one directory, write access wins. A
@@ -147,9 +147,7 @@ func realMounts(granted []config.Mount) ([]realMount, error) {
 			out[i].Access = m.Access
 			out[i].State = out[i].State || m.State
 		}
-		if alias := platform.TreePath(filepath.Clean(m.Path)); alias != real {
-			out[i].aliases = append(out[i].aliases, alias)
-		}
+		out[i].aliases = append(out[i].aliases, platform.TreePath(filepath.Clean(m.Path)))
 	}
 	if i := slices.IndexFunc(out, func(m realMount) bool { return m.State }); i >= 0 {
 		state := out[i].real

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -279,5 +280,22 @@ func TestExplainDecidesOnGrantedFile(t *testing.T) {
 	w := newWorld(t)
 	if v, err := Explain(w.grant("rw $W/file"), nil, w.path("$W/file/f")); err != nil || v.Rule != RuleGranted {
 		t.Errorf("got %+v, %v", v, err)
+	}
+}
+
+func TestExplainReportsRelativeGrant(t *testing.T) {
+	if _, err := Explain(config.Grant{FS: []config.Mount{{Path: "relative"}}}, nil, "/relative"); err == nil || !strings.Contains(err.Error(), "must be absolute") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnresolvablePathsOfTheHostStayHidden(t *testing.T) {
+	w := newWorld(t)
+	var got []string
+	for _, path := range realPaths([]string{w.path("$W/link/sub"), w.path("$W/dangling"), w.path("$W/loop"), w.path("$W/link/absent/x")}) {
+		got = append(got, strings.Replace(path, string(w), "$W", 1))
+	}
+	if want := []string{"$W/work/sub", "$W/dangling", "$W/loop", "$W/work/absent/x"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

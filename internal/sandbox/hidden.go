@@ -117,9 +117,9 @@ func matchesPrefix(pattern, name string) bool {
 }
 
 // matchesBelow reports whether moving the directory name could make a path visible that the pattern hides. A pattern such
-// as **/.env also matches at the new path.
+// as **/.env also matches at the new path, and one without a slash matches in no directory.
 func matchesBelow(pattern, name string) bool {
-	if rest, ok := strings.CutPrefix(pattern, "**/"); ok && !strings.Contains(rest, "/") {
+	if !strings.Contains(strings.TrimPrefix(pattern, "**/"), "/") {
 		return false
 	}
 	parts := strings.Split(pattern, "/")
@@ -132,7 +132,7 @@ func matchesBelow(pattern, name string) bool {
 			return true
 		}
 		// Braces that contain a slash are split into malformed parts; assume that malformed parts match.
-		if ok, err := doublestar.Match(parts[i], component); err != nil || !ok {
+		if ok, err := doublestar.Match(parts[i], component); !ok {
 			return err != nil
 		}
 	}

@@ -191,7 +191,7 @@ func lockFile(name string) string {
 
 // lockDir locks the directory itself, through a new open file description: a flock belongs to the description, so calls
 // that shared one would not exclude each other. If the path refers to a different directory by the time the lock is
-// acquired, lockDir retries with that directory, since other calls lock that one.
+// acquired, or to none, lockDir starts again, since other calls lock that one.
 func (c *Locks) lockDir(ctx context.Context, path string) error {
 	l := c.locker
 	for {
@@ -209,11 +209,7 @@ func (c *Locks) lockDir(ctx context.Context, path string) error {
 		if err := l.acquire(ctx, file); err != nil {
 			return errors.Join(err, file.Close())
 		}
-		current, err := l.refersTo(path, file)
-		if err != nil {
-			return errors.Join(err, file.Close())
-		}
-		if current {
+		if l.refersTo(path, file) {
 			c.dirs = append(c.dirs, file)
 			return nil
 		}
@@ -241,13 +237,14 @@ func (c *Locks) unlock(name string) {
 }
 
 // refersTo reports whether a path currently refers to an open directory.
-func (l *Locker) refersTo(path string, file *os.File) (bool, error) {
+func (l *Locker) refersTo(path string, file *os.File) bool {
 	now, err := l.openForLock(path)
 	if err != nil {
-		return false, err
+		return false
 	}
 	defer func() { _ = now.Close() }() // the directory is only read, so no data is lost
-	return sameFile(now, file)
+	same, _ := sameFile(now, file)     // false after an error
+	return same
 }
 
 // holdsDir reports whether the call holds the lock of an open directory, whichever path it was opened by.

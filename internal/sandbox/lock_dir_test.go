@@ -190,8 +190,10 @@ func TestLockedDirectoriesAreBounded(t *testing.T) {
 			t.Errorf("lock of directory %d: got %v, want an error only beyond 16", i, err)
 		}
 	}
-	if err := call.Lock(t.Context(), abi.Lock{Name: "n", Folder: w.path("$W/work/n")}); err != nil {
-		t.Errorf("lock of a directory whose lock the call holds: got %v", err)
+	for _, held := range []string{"n", strings.Repeat("n", 16)} {
+		if err := call.Lock(t.Context(), abi.Lock{Name: "n", Folder: w.path("$W/work/") + held}); err != nil {
+			t.Errorf("lock of a directory whose lock the call holds: got %v", err)
+		}
 	}
 }
 

@@ -59,7 +59,7 @@ func TestPluginsDoNotShareLocks(t *testing.T) {
 
 func TestLocksAreBounded(t *testing.T) {
 	w := newWorld(t)
-	ctx, call := t.Context(), w.locker(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}}).Begin()
+	ctx, call := t.Context(), w.locker(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work"), Places: config.Places{State: w.path("$W/states")}}).Begin()
 	defer call.End()
 	for name, says := range map[string]string{"": "1 to 256 bytes", strings.Repeat("x", 257): "1 to 256 bytes"} {
 		if err := call.Lock(ctx, abi.Lock{Name: name}); err == nil || !strings.Contains(err.Error(), says) {
@@ -71,8 +71,10 @@ func TestLocksAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := call.Lock(ctx, abi.Lock{Name: "one more"}); err == nil || !strings.Contains(err.Error(), "already holds 16 locks, the maximum") {
-		t.Errorf("lock beyond the maximum: got %v", err)
+	for _, folder := range []string{"", w.path("$W/work")} {
+		if err := call.Lock(ctx, abi.Lock{Name: "one more", Folder: folder}); err == nil || !strings.Contains(err.Error(), "already holds 16 locks, the maximum") || len(call.dirs) > 0 {
+			t.Errorf("lock beyond the maximum: got %v, and holds %d directories", err, len(call.dirs))
+		}
 	}
 	files, err := os.ReadDir(w.path("$W/states/.locks/p"))
 	if err != nil || len(files) != 16 {

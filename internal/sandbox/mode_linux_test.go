@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -50,5 +52,13 @@ func TestFileModeHasTimeOfCreation(t *testing.T) {
 		if got := out.Result.Created; got == nil || *got != st.Btime.Sec*1000+int64(st.Btime.Nsec/1e6) {
 			t.Errorf("%s: got %v, want %v", path, got, st.Btime)
 		}
+	}
+}
+
+func TestFileModeWithoutTimeOfCreation(t *testing.T) {
+	dir := fmt.Sprintf("/proc/%d/task", os.Getpid()) // procfs does not tell when a file was created
+	box := newWorld(t).new(t, Setup{Grant: config.Grant{FS: []config.Mount{{Path: dir, Access: "r"}}}})
+	if got := string(box.Operate(t.Context(), []byte(`{"op":"fs/mode","params":{"path":"`+dir+`"}}`))); got != `{"result":{"mode":365}}` {
+		t.Errorf("got %s, want the mode 0555 only", got)
 	}
 }

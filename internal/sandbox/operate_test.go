@@ -211,7 +211,7 @@ func TestOperationsAreRecorded(t *testing.T) {
 	for _, request := range []string{
 		`{"op":"git/current_branch","params":{"repo":"$W/work"}}`,
 		`{"op":"git/current_branch","params":{"repo":"$W/other"}}`,
-		`{"op":"fs/mode","params":{"path":"$W/work/none"}}`,
+		`{"op":"fs/mode","params":{"path":"$W/work/none","folder":"$W/work"}}`,
 		`{"op":"http/fetch","params":{"url":"https://me:secret@example.com/secret?key=secret"}}`,
 		`{"op":"lock","params":{"name":"n"}}`,
 		`{"op":"lock","params":{"name":"n","folder":"$W/work/sub"}}`,

@@ -239,6 +239,19 @@ func TestScanChargesEachSystemCall(t *testing.T) {
 	}
 }
 
+// An answer says that names were left out, since no operation accepts them.
+func TestScanSaysThatItOmitsNames(t *testing.T) {
+	w, box := scanBox(t)
+	for _, want := range []byte{0, abi.ScanOmits} {
+		if answer := box.Operate(t.Context(), scanRequest(t, abi.Scan{Path: w.path("$W/scan/sub")})); answer[0] != abi.ScanVersion || answer[1] != want {
+			t.Errorf("got the flags %#x, want %#x", answer[1], want)
+		}
+		if err := os.WriteFile(w.path("$W/scan/sub/\xff"), nil, 0o644); err != nil {
+			t.Skip("the file system accepts names in UTF-8 only")
+		}
+	}
+}
+
 // A fatal error of a derive function ends the scan at once.
 func TestScanDerivesNothingAfterError(t *testing.T) {
 	calls := 0
