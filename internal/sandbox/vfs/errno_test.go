@@ -72,6 +72,17 @@ func TestErrnoMapping(t *testing.T) {
 	}
 }
 
+func TestRefusalNamesItsReason(t *testing.T) {
+	for want, r := range map[string]refusal{
+		"denied: operation not permitted":                                         {errno: sys.EPERM},
+		"denied: the symbolic link would resolve outside the granted directories": {errno: sys.EACCES, why: errLinkEscapes},
+	} {
+		if got := r.Error(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestFailWithoutListeners(t *testing.T) {
 	f := New(Config{})
 	if errno := f.fail("op", "/", refusal{errno: sys.EPERM}); errno != sys.EPERM {

@@ -3,9 +3,13 @@
 package vfs_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 
@@ -41,14 +45,16 @@ func TestPermissionsOfTheSystemAreReported(t *testing.T) {
 		"move a file out":          renames("w/fixed/f", "w/new"),
 		"move a directory of many": renames("w/unlisted", "w/dir/unlisted"),
 		"move what cannot be read": renames("w/holds", "w/dir/holds"), // it may contain links that lead out from there
+		"move unknown links":       renames("w/lists", "w/dir/lists"),
+		"replace by a closed file": renames("w/closed", "w/a.txt"),
 		"remove a file":            unlinks("w/fixed/f"),
 		"remove a directory":       rmdirs("w/fixed/d"),
 	} {
 		w := newWorld(t)
-		for path, content := range map[string]string{"w/closed": "x", "w/unlisted/f": "x", "w/fixed/f": "x", "w/fixed/d/": "", "w/holds/closed/f": "x"} {
+		for path, content := range map[string]string{"w/closed": "x", "w/unlisted/f": "x", "w/fixed/f": "x", "w/fixed/d/": "", "w/holds/closed/f": "x", "w/lists/names/l": "->f"} {
 			w.put(path, content)
 		}
-		for path, mode := range map[string]os.FileMode{"w/closed": 0, "w/unlisted": 0, "w/fixed": 0o555, "w/holds/closed": 0} {
+		for path, mode := range map[string]os.FileMode{"w/closed": 0, "w/unlisted": 0, "w/fixed": 0o555, "w/holds/closed": 0, "w/lists/names": 0o444} {
 			if err := os.Chmod(w.at(path), mode); err != nil {
 				t.Fatal(err)
 			}
@@ -107,6 +113,14 @@ func TestMountIsDirectory(t *testing.T) {
 	if _, err := vfs.NewMounts([]vfs.Mount{{Path: w.at("w/a.txt"), Dir: file}}); err == nil {
 		t.Error("a file is mounted")
 	}
+	dir, err := os.Open(w.at("w/dir"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := w.mounts.Created(w.at("w/dir"), dir); err == nil {
+		t.Error("a directory in a mount is created as a mount")
+	}
 	if err := w.mounts.Created(w.at("absent"), file); err == nil {
 		t.Error("a file is the directory of a mount")
 	}
@@ -164,5 +178,58 @@ func TestTimesOfClosedFileAreBadDescriptor(t *testing.T) {
 	}
 	if errno := f.Utimens(0, 0); errno != sys.EBADF {
 		t.Errorf("of a closed file: got %v, want EBADF", errno)
+	}
+}
+
+func TestErrorOfCreatingMountIsReported(t *testing.T) {
+	path := t.TempDir() + "/absent"
+	mounts, err := vfs.NewMounts([]vfs.Mount{{Path: path, Write: true, Create: func(context.Context) (*os.File, error) { return nil, syscall.ENOSPC }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(c *vfs.Config) { c.Mounts = mounts })
+	if errno := w.fs.Mkdir(path[1:], 0o755); errno != sys.EIO || len(w.errors) != 1 || !errors.Is(w.errors[0], syscall.ENOSPC) {
+		t.Errorf("got %v, reported %v", errno, w.errors)
+	}
+}
+
+func TestReadlinkIsForLinks(t *testing.T) {
+	w := newWorld(t)
+	for name, want := range map[string]sys.Errno{
+		"w/link": 0, "w/abs-out": 0, "w/dangling": 0, "w/a.txt": sys.EINVAL, "w/dir": sys.EINVAL, "": sys.EINVAL, "w": sys.EINVAL,
+		"w/absent": sys.ENOENT, "out/absent": sys.ENOENT, "w/dir-out/x": sys.EACCES, "w/link/": sys.ENOTDIR, "p/evil": sys.EACCES,
+	} {
+		if target, errno := w.fs.Readlink(w.in(name)); errno != want || (target == "") != (want != 0) {
+			t.Errorf("%s: got %q, %v; want %v", name, target, errno, want)
+		}
+	}
+}
+
+// The target of a link is a path like any other.
+func TestInvalidTargetIsReported(t *testing.T) {
+	w := newWorld(t)
+	w.put("w/invalid", "->a\xff")
+	if _, errno := w.read("w/invalid"); errno != sys.EINVAL {
+		t.Errorf("got %v, want EINVAL", errno)
+	}
+	if target, errno := w.fs.Readlink(w.in("w/invalid")); errno != 0 || target != "a\xff" {
+		t.Errorf("readlink: got %q, %v", target, errno)
+	}
+}
+
+func TestBornIsKnownOfGrantedFilesOnly(t *testing.T) {
+	w := newWorld(t, func(c *vfs.Config) { c.Hidden = func(p string, _ bool) bool { return strings.HasSuffix(p, "/b.txt") } })
+	now := time.Now().UnixNano()
+	for name, want := range map[string]bool{
+		"w/a.txt": true, "w/link": true, "w/dir": true, "w": true, "ro/r.txt": true, "": false, "w/a.txt/": false, "w/absent": false,
+		"w/dir/b.txt": false, "w/abs-out": false, "out/canary.txt": false, "absent": false,
+	} {
+		born, ok := w.fs.Born(w.in(name))
+		if _, err := os.Stat(w.at(name)); want && !ok && err == nil {
+			t.Skipf("the file system does not tell when %s was created", name)
+		}
+		if ok != want || ok && (born > now || born < now-int64(time.Hour)) || !ok && born != 0 {
+			t.Errorf("%s: got %d, %t; want %t", name, born, ok, want)
+		}
 	}
 }

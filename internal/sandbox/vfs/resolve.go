@@ -112,9 +112,7 @@ func (f *FS) resolve(name string, mode walkMode) (*place, error) {
 }
 
 func (w *walk) run() error {
-	if err := w.restart(); err != nil {
-		return err
-	}
+	w.restart()
 	for len(w.rest) > 0 {
 		if w.steps++; w.steps > maxSteps {
 			return sys.ENAMETOOLONG
@@ -137,7 +135,7 @@ func (w *walk) run() error {
 
 // restart continues from the innermost mount on the lexical path of the remaining components. The mount's directory was opened when
 // it was granted, so its ancestors, which may have been replaced since, are not resolved again.
-func (w *walk) restart() error {
+func (w *walk) restart() {
 	w.place.close()
 	w.place.path, w.place.mount, w.place.inGit = "/", nil, false
 	lexical := "/" + strings.Join(w.rest, "/")
@@ -146,15 +144,14 @@ func (w *walk) restart() error {
 	}
 	m := w.fs.config.Mounts.open(lexical)
 	if m == nil {
-		return nil
+		return
 	}
 	if m.Path != "/" {
 		depth := strings.Count(m.Path, "/")
 		w.steps += depth
 		w.rest = w.rest[depth:]
 	}
-	_, err := w.enterMount(m)
-	return err
+	_, _ = w.enterMount(m) // which fails for an absent mount only
 }
 
 // step resolves one component. done reports that the walk has ended: w.place is the result.
@@ -166,7 +163,8 @@ func (w *walk) step(name string) (done bool, err error) {
 		// The parent of a resolved path is resolved. Walk to it from the mount: the open directory may have been moved,
 		// and its ".." may be outside of the grant.
 		w.rest = append(components(path.Dir(w.place.path)), w.rest...)
-		return false, w.restart()
+		w.restart()
+		return false, nil
 	}
 	w.next = path.Join(w.place.path, name)
 	if w.place.isVirtual() {
@@ -319,7 +317,7 @@ func (w *walk) followLink(name string) error {
 	w.place.viaGit = w.place.viaGit || isGit(name)
 	w.rest = append(parts, w.rest...)
 	if path.IsAbs(target) {
-		return w.restart()
+		w.restart()
 	}
 	return nil
 }

@@ -58,6 +58,8 @@ func TestOpenRefusesPathSwappedAfterCheck(t *testing.T) {
 	}{
 		"a link to another": {func(p string) error { return os.Symlink("other", p) },
 			func(err error) bool { return errors.Is(err, errChanged) || errors.Is(err, sys.ENOENT) }},
+		"another of its kind": {func(p string) error { return os.Rename(filepath.Dir(p)+"/other", p) },
+			func(err error) bool { return errors.Is(err, errChanged) || errors.Is(err, sys.ENOENT) }},
 		"a FIFO": {func(p string) error { return syscall.Mkfifo(p, 0o644) },
 			func(err error) bool { return err != nil }},
 		"nothing": {func(string) error { return nil },
