@@ -14,7 +14,7 @@ import (
 )
 
 // format is the version of the entry format.
-const format = 3
+const format = 4
 
 // keyOf returns the cache key of a module: a digest of the module's digest and of everything else that the entry depends on.
 func keyOf(sum string) string {
