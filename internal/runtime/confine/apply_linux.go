@@ -26,7 +26,7 @@ func Apply(c Config) (Report, error) {
 	}
 	a.layer(LayerNamespaces, inNamespaces)
 	a.layer(LayerParentDeath, a.dieWithParent)
-	a.layer(LayerOOMScore, raiseOOMScore)
+	a.layer(LayerOOMScore, func() error { return raiseOOMScore(oomScoreFile) })
 	a.layer(LayerDescriptors, a.closeInherited)
 	a.layer(LayerThreads, a.limitThreads)
 	a.layer(LayerNoNewPrivs, a.setNoNewPrivs)
@@ -89,14 +89,11 @@ func (a *application) setNoNewPrivs() error {
 // and kills the process with the highest sum.
 const oomScore = 500
 
+const oomScoreFile = "/proc/self/oom_score_adj"
+
 // raiseOOMScore must run before no_dump, after which the file oom_score_adj belongs to root.
-func raiseOOMScore() error {
-	f, err := os.OpenFile("/proc/self/oom_score_adj", os.O_WRONLY, 0)
-	if err == nil {
-		_, err = f.WriteString(strconv.Itoa(oomScore))
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
+func raiseOOMScore(file string) error {
+	if err := os.WriteFile(file, []byte(strconv.Itoa(oomScore)), 0); err != nil {
 		return missingError(err.Error())
 	}
 	return nil

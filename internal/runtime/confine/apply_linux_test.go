@@ -27,6 +27,8 @@ func init() {
 			"took":        strconv.FormatInt(took.Microseconds(), 10),
 			"environment": strings.Join(os.Environ(), " "),
 			"new file":    text(openAt(writeFD, "new", syscall.O_CREAT|syscall.O_WRONLY)),
+			"old file":    text(openAt(readFD, "file", syscall.O_RDONLY)),
+			"stderr":      text(unix.Fstat(2, new(unix.Stat_t))),
 		}, err
 	}
 }
@@ -88,10 +90,33 @@ func TestDeletedDirectoryLeavesOtherHandlesUsable(t *testing.T) {
 	}
 }
 
+// TestHandleIsNotReplacedByDirectoryOfItsName creates a directory with the name that /proc/self/fd has for the handle of a deleted one.
+func TestHandleIsNotReplacedByDirectoryOfItsName(t *testing.T) {
+	j := job{Scenario: "apply"}
+	cmd, _ := command(t, &j, options{})
+	must(t, os.RemoveAll(filepath.Join(j.Base, "read")))
+	must(t, os.Mkdir(filepath.Join(j.Base, "read (deleted)"), 0o755))
+	must(t, os.WriteFile(filepath.Join(j.Base, "read (deleted)", "file"), nil, 0o644))
+	out, err := cmd.Output()
+	must(t, err)
+	answer := decode(t, out)
+	if answer.Report.Active(LayerHandles) || answer.Results["old file"] == "" {
+		t.Errorf("the handle leads to another directory: %v", answer.Report)
+	}
+	// Without namespaces, no mount can be cloned at all.
+	if why := Describe(answer.Report.Missing()); !strings.Contains(why, "is not the directory of the handle") && answer.Report.Active(LayerNamespaces) {
+		t.Errorf("missing: %s", why)
+	}
+}
+
 func TestConfinedProcessHasNoEnvironment(t *testing.T) {
 	t.Setenv("BULKHEAD_SECRET", "1")
-	if got := run(t, job{Scenario: "apply"}, options{}).Results["environment"]; got != "" {
-		t.Errorf("the environment is %q, want it empty", got)
+	got := run(t, job{Scenario: "apply"}, options{}).Results
+	if got["environment"] != "" {
+		t.Errorf("the environment is %q, want it empty", got["environment"])
+	}
+	if got["stderr"] != "" || got["old file"] != "" || got["new file"] != "" {
+		t.Errorf("what the config keeps: %v", got)
 	}
 }
 
@@ -173,9 +198,35 @@ func TestNamespacesAreFoundOnce(t *testing.T) {
 			t.Errorf("%s: got %#x, %v, want %#x; %d tries are left", step.name, flags, err, step.flags, len(answers))
 		}
 	}
-	refused := namespaces{try: func(uintptr) error { return unix.EPERM }}
-	if flags, err := refused.available(); flags != 0 || err == nil {
-		t.Errorf("refused: got %#x, %v", flags, err)
+	for name, c := range map[string]struct {
+		superuser  bool
+		users      error // of all namespaces
+		other      error // of those but the user namespace
+		flags      uintptr
+		err        error
+		found      bool
+		wantsTries int
+	}{
+		"refused":                                    {false, unix.EPERM, nil, 0, unix.EPERM, true, 1},
+		"refused to the superuser":                   {true, unix.EPERM, unix.EACCES, 0, unix.EPERM, true, 2},
+		"no user namespace for the superuser":        {true, unix.EPERM, nil, otherNamespaces, nil, true, 2},
+		"the second try is interrupted":              {true, unix.EPERM, unix.EINTR, allNamespaces, nil, false, 2},
+		"interrupted":                                {true, unix.EINTR, nil, allNamespaces, nil, false, 1},
+		"without descriptors, as another user":       {false, unix.EMFILE, nil, allNamespaces, nil, false, 1},
+		"permitted, although others would not be":    {true, nil, unix.EPERM, allNamespaces, nil, true, 1},
+		"permitted, and the process is no superuser": {false, nil, nil, allNamespaces, nil, true, 1},
+	} {
+		tries := 0
+		n := namespaces{superuser: c.superuser, try: func(flags uintptr) error {
+			tries++
+			if flags == allNamespaces {
+				return c.users
+			}
+			return c.other
+		}}
+		if flags, err := n.available(); flags != c.flags || !errors.Is(err, c.err) || n.found != c.found || tries != c.wantsTries {
+			t.Errorf("%s: got %#x, %v after %d tries, found: %t", name, flags, err, tries, n.found)
+		}
 	}
 }
 

@@ -24,10 +24,15 @@ type job struct {
 	Abstract string   // the name of a listening abstract socket
 	Config   Config
 
-	// Scenario policy: system calls that fail with Errno.
+	// Scenario policy: system calls that fail with Errno; with When, only if an argument has a value.
 	Refused []uint32
 	Errno   syscall.Errno
+	When    *argument
+	Handle  int // the only directory; 0: all of them
 }
+
+// argument is a value of an argument of a system call.
+type argument struct{ Index, Value uint32 }
 
 // Descriptors of the child.
 const (

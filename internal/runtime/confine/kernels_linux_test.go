@@ -5,8 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
 
@@ -111,10 +114,19 @@ func TestReportWithMissingLayerIsRefused(t *testing.T) {
 
 func TestThreadsThatCannotBeCountedAreNotRestricted(t *testing.T) {
 	unknown := missingError("unknown")
-	threads := threads{withCgo: true, tasks: -1, missing: unknown}
-	threads.close()
-	if err := threads.call(unix.SYS_GETPID, 0, 0, 0); !errors.Is(err, unknown) {
+	uncounted := threads{withCgo: true, missing: unknown}
+	if err := uncounted.call(unix.SYS_GETPID, 0, 0, 0); !errors.Is(err, unknown) {
 		t.Errorf("got %v, want %v", err, unknown)
+	}
+	uncounted.close()
+	threads{}.close()
+	if err := unix.Fstat(0, new(unix.Stat_t)); err != nil {
+		t.Errorf("a descriptor was closed that is none of threads: %v", err)
+	}
+	counted := countedThreads("/proc/self/task")
+	counted.close()
+	if _, err := unix.FcntlInt(uintptr(counted.tasks), unix.F_GETFD, 0); err != unix.EBADF {
+		t.Errorf("the descriptor of /proc stays open: %v", err)
 	}
 }
 
@@ -136,6 +148,7 @@ func TestFailedLayerIsTheLast(t *testing.T) {
 	for _, err := range []error{nil, missingError("not here"), first, errors.New("second"), nil} {
 		a.layer("a layer", func() error { applied++; return err })
 	}
+	a.landlock() // would restrict this process
 	if !errors.Is(a.err, first) || applied != 3 || len(a.report) != 2 || a.report[0].State != Active || a.report[1] != (Layer{"a layer", Missing, "not here"}) {
 		t.Errorf("%d layers were applied: %v, %v", applied, a.report, a.err)
 	}
@@ -153,6 +166,116 @@ func TestErrorOfLimitNamesIt(t *testing.T) {
 func TestErrorOfStartIsReturned(t *testing.T) {
 	if err := Start(exec.Command("/no/such/program")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
+	}
+	for name, c := range map[string]struct {
+		attr      *syscall.SysProcAttr
+		err       error
+		transient bool
+	}{
+		"started":                  {&syscall.SysProcAttr{Cloneflags: allNamespaces}, nil, false},
+		"no namespace is left":     {&syscall.SysProcAttr{Cloneflags: allNamespaces}, unix.ENOSPC, true},
+		"refused":                  {&syscall.SysProcAttr{Cloneflags: allNamespaces}, unix.EPERM, false},
+		"no space, for another":    {&syscall.SysProcAttr{}, unix.ENOSPC, false},
+		"no space, not prepared":   {nil, unix.ENOSPC, false},
+		"no memory, nothing asked": {nil, unix.ENOMEM, true},
+	} {
+		if err := explainStart(c.attr, c.err); !errors.Is(err, c.err) || IsTransient(err) != c.transient {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestPrepareKeepsAttributes(t *testing.T) {
+	cmd := exec.Command("true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Noctty: true}
+	prepare(cmd, options{noNamespaces: true})
+	if !cmd.SysProcAttr.Noctty || !cmd.SysProcAttr.Setpgid {
+		t.Errorf("got %+v", cmd.SysProcAttr)
+	}
+}
+
+// A config without limits sets none, but that of core dumps, and what the kernel stores for the user.
+func TestOnlyConfiguredLimitsAreSet(t *testing.T) {
+	set := func(limits []limit) (names []string) {
+		for _, l := range limits {
+			if l.set {
+				names = append(names, l.name)
+			}
+		}
+		return names
+	}
+	all := Config{Memory: 1, AddressSpace: 1, OpenFiles: 1, FileSize: 1, CPU: 1}
+	for name, c := range map[string]struct {
+		got  []limit
+		want []string
+	}{
+		"no limits":                            {limitsOf(Config{}), []string{"RLIMIT_CORE"}},
+		"all limits":                           {limitsOf(all), []string{"RLIMIT_CORE", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_DATA"}},
+		"of the kernel":                        {kernelLimits(Config{}, 1), []string{"RLIMIT_SIGPENDING", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"}},
+		"of the kernel, with an address space": {kernelLimits(all, 1), []string{"RLIMIT_SIGPENDING", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_AS"}},
+		"of the kernel, with an unmeasured  space": {kernelLimits(all, 0), []string{"RLIMIT_SIGPENDING", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"}},
+	} {
+		if diff := cmp.Diff(c.want, set(c.got)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+	if cpu := limitsOf(Config{CPU: time.Second + 1})[1].limit; cpu != 2 {
+		t.Errorf("a processor time of more than a second is limited to %d s, want it rounded up to 2", cpu)
+	}
+}
+
+func TestUserNamespaceWithSingleUserIsOwn(t *testing.T) {
+	for uidMap, want := range map[string]bool{
+		"      1000       1000          1\n": true, "0 0 1": true, "         0          0 4294967295\n": false,
+		"": false, "0 1000 1\n1 100000 65536\n": false, "0 0": false,
+	} {
+		if got := hasSingleUser([]byte(uidMap)); got != want {
+			t.Errorf("%q: got %t", uidMap, got)
+		}
+	}
+}
+
+// A layer that needs a file is missing without it: confinement = "required" is decided by the report.
+func TestLayersWithoutTheirFilesAreMissing(t *testing.T) {
+	for file, exists := range map[string]bool{oomScoreFile: true, "/proc/self/absent": false} {
+		if err := accessible(file); (err == nil) != exists || err != nil && !errors.As(err, new(missingError)) {
+			t.Errorf("%s: got %v", file, err)
+		}
+	}
+	for _, file := range []string{"/proc/self/absent", "/dev/full"} {
+		if err := raiseOOMScore(file); !errors.As(err, new(missingError)) {
+			t.Errorf("the OOM score in %s: got %v", file, err)
+		}
+	}
+	absent := countedThreads("/proc/self/absent")
+	if !absent.withCgo || absent.missing == nil || !strings.Contains(absent.missing.Error(), "/proc/self/absent") {
+		t.Errorf("threads that cannot be counted: got %+v", absent)
+	}
+	for _, superuser := range []bool{false, true} {
+		if err := withoutHighestPID(superuser, nil); err != nil {
+			t.Errorf("the highest ID was set: got %v", err)
+		}
+		if err := withoutHighestPID(superuser, unix.EROFS); (err != nil) != superuser || err != nil && !errors.As(err, new(missingError)) {
+			t.Errorf("the highest ID cannot be set, superuser %t: got %v", superuser, err)
+		}
+	}
+}
+
+// Probe does not report a layer that Apply could not apply.
+func TestProbeOfThreadsThatCannotBeCounted(t *testing.T) {
+	a := &application{threads: threads{missing: missingError("uncounted")}}
+	a.probeLandlock()
+	if len(a.report) != 3 {
+		t.Fatalf("%d layers: %v", len(a.report), a.report)
+	}
+	for _, l := range a.report {
+		if l.State != Missing || l.Reason == "" {
+			t.Errorf("got %+v", l)
+		}
+	}
+	refused := missingError("refused")
+	if err := probeHandles(refused); !errors.Is(err, refused) {
+		t.Errorf("handles without namespaces: got %v", err)
 	}
 }
 

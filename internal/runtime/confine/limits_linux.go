@@ -55,14 +55,18 @@ func (a *application) limitThreads() error {
 			return fmt.Errorf("RLIMIT_NPROC: %w", err)
 		}
 	}
-	if !byID { // the file would set the highest ID of the whole system
-		return err
+	if byID { // else the file would set the highest ID of the whole system
+		err = withoutHighestPID(os.Geteuid() == 0, os.WriteFile(highestPID, []byte(strconv.FormatUint(threadMargin+a.Threads, 10)), 0))
 	}
-	highest := strconv.FormatUint(threadMargin+a.Threads, 10)
-	if err := os.WriteFile(highestPID, []byte(highest), 0); err != nil && os.Geteuid() == 0 {
-		return missingError("the superuser is limited by the highest process ID only: " + err.Error())
+	return err
+}
+
+// withoutHighestPID returns the error of a process whose highest ID cannot be set for the reason err.
+func withoutHighestPID(superuser bool, err error) error {
+	if err == nil || !superuser {
+		return nil
 	}
-	return nil
+	return missingError("the superuser is limited by the highest process ID only: " + err.Error())
 }
 
 // threadCounters returns how a kernel limits the threads of a process in a PID namespace of its own: by its user, and by the highest ID of
@@ -95,27 +99,27 @@ func probeThreads(namespaces error) error {
 	}
 	superuser := os.Geteuid() == 0
 	_, byID, err := threadCounters(kernelRelease(), superuser, true)
-	if superuser && byID {
-		if err := unix.Access(highestPID, unix.W_OK); err != nil {
-			return missingError("the superuser is limited by the highest process ID only: " + highestPID + ": " + err.Error())
-		}
+	if byID {
+		err = withoutHighestPID(superuser, accessible(highestPID))
 	}
 	return err
 }
 
 // inOwnUserNamespace reports whether this process is in the user namespace that Prepare requests, which has a single user.
 func inOwnUserNamespace() bool {
-	users, err := os.ReadFile("/proc/self/uid_map")
-	fields := bytes.Fields(users)
-	return err == nil && len(fields) == 3 && string(fields[2]) == "1"
+	users, _ := os.ReadFile("/proc/self/uid_map") // empty without user namespaces
+	return hasSingleUser(users)
+}
+
+func hasSingleUser(uidMap []byte) bool {
+	fields := bytes.Fields(uidMap)
+	return len(fields) == 3 && string(fields[2]) == "1"
 }
 
 // kernelRelease returns the release of the kernel, such as "6.14.0-29-generic"; empty if it is unknown.
 func kernelRelease() string {
 	var name unix.Utsname
-	if err := unix.Uname(&name); err != nil {
-		return ""
-	}
+	_ = unix.Uname(&name) // sets nothing if it fails
 	return unix.ByteSliceToString(name.Release[:])
 }
 

@@ -17,17 +17,22 @@ type limit struct {
 	set      bool
 }
 
-// setLimits sets the limits of c and those in more, and disables core dumps.
-func setLimits(c Config, more ...limit) error {
+// limitsOf returns the limits of c, and the limit that disables core dumps.
+func limitsOf(c Config) []limit {
 	cpu := uint64((c.CPU + time.Second - 1) / time.Second)
-	for _, l := range append([]limit{
+	return []limit{
 		{"RLIMIT_CORE", unix.RLIMIT_CORE, 0, true},
 		// The Go runtime ignores SIGXCPU, which the soft limit sends: the hard limit sends SIGKILL.
 		{"RLIMIT_CPU", unix.RLIMIT_CPU, cpu, c.CPU > 0},
 		{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, c.FileSize, c.FileSize > 0},
 		{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, c.OpenFiles, c.OpenFiles > 0},
 		{"RLIMIT_DATA", unix.RLIMIT_DATA, c.Memory, c.Memory > 0},
-	}, more...) {
+	}
+}
+
+// setLimits sets the limits of c and those in more.
+func setLimits(c Config, more ...limit) error {
+	for _, l := range append(limitsOf(c), more...) {
 		if !l.set {
 			continue
 		}

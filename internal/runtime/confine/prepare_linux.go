@@ -46,8 +46,11 @@ func prepare(cmd *exec.Cmd, o options) Layer {
 // Start starts a command that Prepare has prepared. If namespaces cannot be created now, although the system permits them, that is an
 // error for which IsTransient is true: a process without them is never started instead.
 func Start(cmd *exec.Cmd) error {
-	err := cmd.Start()
-	if cmd.SysProcAttr != nil && cmd.SysProcAttr.Cloneflags != 0 && errors.Is(err, unix.ENOSPC) {
+	return explainStart(cmd.SysProcAttr, cmd.Start())
+}
+
+func explainStart(attr *syscall.SysProcAttr, err error) error {
+	if attr != nil && attr.Cloneflags != 0 && errors.Is(err, unix.ENOSPC) {
 		return transientError{fmt.Errorf("all namespaces that the user may have are in use (see user.max_user_namespaces and its siblings): %w", err)}
 	}
 	return err
@@ -71,11 +74,12 @@ func setNamespaces(attr *syscall.SysProcAttr, flags uintptr) {
 }
 
 // permitted is what the system permits to this process.
-var permitted = namespaces{try: tryNamespaces}
+var permitted = namespaces{try: tryNamespaces, superuser: os.Geteuid() == 0}
 
 // namespaces finds out once which namespaces the system permits, so that all confined processes have the same ones.
 type namespaces struct {
-	try func(flags uintptr) error
+	try       func(flags uintptr) error
+	superuser bool // whether this process may create namespaces without a user namespace
 
 	mu    sync.Mutex
 	found bool
@@ -96,7 +100,7 @@ func (n *namespaces) available() (uintptr, error) {
 	n.flags = allNamespaces
 	if err != nil && !isTemporary(err) {
 		n.flags = 0
-		if os.Geteuid() == 0 {
+		if n.superuser {
 			if other := n.try(otherNamespaces); other == nil {
 				n.flags, err = otherNamespaces, nil
 			} else if isTemporary(other) {

@@ -13,8 +13,8 @@ func Probe() Report {
 	}
 	a.record(LayerNamespaces, "", namespaces)
 	a.record(LayerParentDeath, "", a.threads.missing)
-	a.record(LayerOOMScore, "", probeProc())
-	a.record(LayerDescriptors, "", probeProc())
+	a.record(LayerOOMScore, "", accessible(oomScoreFile))
+	a.record(LayerDescriptors, "", accessible(oomScoreFile))
 	a.record(LayerThreads, "", probeThreads(namespaces))
 	a.record(LayerNoNewPrivs, "", a.threads.missing)
 	a.record(LayerHandles, "", probeHandles(namespaces))
@@ -27,9 +27,10 @@ func Probe() Report {
 	return a.report
 }
 
-func probeProc() error {
-	if err := unix.Access("/proc/self/oom_score_adj", unix.W_OK); err != nil {
-		return missingError("/proc/self/oom_score_adj: " + err.Error())
+// accessible returns an error unless a file can be written to.
+func accessible(file string) error {
+	if err := unix.Access(file, unix.W_OK); err != nil {
+		return missingError(file + ": " + err.Error())
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -58,7 +59,7 @@ func rounds(j job) (Report, map[string]string, error) {
 				return nil, nil, err
 			}
 			got, _, errno := unix.Syscall(unix.SYS_IOPRIO_GET, process, uintptr(number), 0)
-			if errno == 0 && got != want {
+			if errno == 0 && got != want && (withCgo() || !ends(number)) {
 				results[fmt.Sprintf("round %d, thread %d", i, number)] = fmt.Sprintf("I/O priority %#x, want %#x", got, want)
 			}
 		}
@@ -68,6 +69,18 @@ func rounds(j job) (Report, map[string]string, error) {
 		results["signals"] = fmt.Sprintf("before: %s\nafter: %s", before, after)
 	}
 	return nil, results, err
+}
+
+// ends reports whether a thread ends soon. syscall.AllThreadsSyscall leaves out a thread that has already left the Go runtime to end, and so
+// runs no further code.
+func ends(thread int) bool {
+	for range 1000 {
+		if err := unix.Tgkill(os.Getpid(), thread, 0); err == unix.ESRCH {
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
 }
 
 // signalState returns the handler of stopSignal, and the blocked and pending signals of the calling thread.
@@ -111,4 +124,10 @@ func TestFailureOnOneThreadIsReported(t *testing.T) {
 		t.Skip("syscall.AllThreadsSyscall ends the process if the results of threads differ")
 	}
 	run(t, job{Scenario: "one thread fails"}, options{noNamespaces: true})
+}
+
+func TestThreadsThatCannotBeCountedAreNotWaitedFor(t *testing.T) {
+	if err := signalThreads(-1, unix.SYS_GETPID, 0, 0, 0); !errors.Is(err, unix.EBADF) {
+		t.Errorf("without a descriptor of the threads: got %v", err)
+	}
 }

@@ -18,9 +18,14 @@ func openThreads() threads {
 	if _, _, errno := syscall.AllThreadsSyscall(noCall, 0, 0, 0); errno != syscall.ENOTSUP {
 		return threads{}
 	}
-	fd, err := unix.Open("/proc/self/task", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	return countedThreads("/proc/self/task")
+}
+
+// countedThreads returns threads whose number is that of the directories in dir.
+func countedThreads(dir string) threads {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return threads{withCgo: true, missing: missingError("the threads cannot be counted: /proc/self/task: " + err.Error())}
+		return threads{withCgo: true, missing: missingError("the threads cannot be counted: " + dir + ": " + err.Error())}
 	}
 	return threads{withCgo: true, tasks: fd}
 }

@@ -30,6 +30,27 @@ func init() {
 	}
 }
 
+func TestParseStatus(t *testing.T) {
+	for status, want := range map[string]struct {
+		usage Usage
+		fails bool
+	}{
+		"Name:\tx\nVmRSS:\t  900 kB\nRssAnon:\t  10 kB\nRssFile:\t 800 kB\nRssShmem:\t 20 kB\nVmPTE:\t 3 kB\nVmSwap:\t 4 kB\nThreads:\t7\n": {Usage{37 << 10, 7}, false},
+		"":                                 {},
+		"RssAnon:\t1 kB\nThreads:\tmany\n": {Usage{}, true},
+		"RssAnon:\t\n":                     {Usage{}, true},
+		"RssAnon:\t-1 kB\n":                {Usage{}, true},
+		"RssAnon:\t281474976710656 kB\nThreads:\t1\n": {Usage{}, true},
+	} {
+		if got, err := parseStatus(status); got != want.usage || (err != nil) != want.fails {
+			t.Errorf("%q: got %+v, %v", status, got, err)
+		}
+	}
+	if _, err := measure(-1); err == nil {
+		t.Error("a process that does not exist was measured")
+	}
+}
+
 // TestWatchEndsRealProcess watches processes that use memory which RLIMIT_DATA does not count, and threads without a limit.
 func TestWatchEndsRealProcess(t *testing.T) {
 	for scenario, bounds := range map[string]Bounds{
