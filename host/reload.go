@@ -141,7 +141,7 @@ func newFaults(old, next *catalog.Catalog) error {
 			continue
 		}
 		known := slices.ContainsFunc(old.Plugins, func(before *catalog.Plugin) bool {
-			return before.IsFaulty() && before.Name == p.Name && before.Entry.Path == p.Entry.Path
+			return before.IsFaulty() && before.Name == p.Name && before.Entry.SamePlace(p.Entry)
 		})
 		if !known {
 			errs = append(errs, fmt.Errorf("plugin %s: %s", p.Name, p.Problem))

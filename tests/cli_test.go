@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
@@ -21,11 +22,12 @@ import (
 //
 //	bulkhead             is the built program
 //	code N COMMAND …     runs a command that must exit with code N
+//	pack DIR FILE        packs the built plugin in DIR
 //	$PLUGINS             is the directory of the built plugins, $PROBE the built plugin of testdata/cli/probe
 //	$REPOSITORY          is the root of this repository
 //	[!all] skip REASON   leaves the script out unless all tests run
 //
-// State directories are in $WORK/state. $HOME is an empty directory outside $WORK, since an ancestor of $HOME is never
+// State directories are in $WORK/state, plugins that are fetched in $WORK/data. $HOME is an empty directory outside $WORK, since an ancestor of $HOME is never
 // taken as the project.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
@@ -51,6 +53,7 @@ func TestCommandLine(t *testing.T) {
 			e.Setenv("HOME", home)
 			e.Setenv("TZ", "UTC")
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
+			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
 			e.Setenv("XDG_CACHE_HOME", built.cache(t))
 			e.Setenv("PLUGINS", built.plugins(t))
 			e.Setenv("PROBE", probe)
@@ -67,8 +70,27 @@ func TestCommandLine(t *testing.T) {
 			}
 			return testenv.IsAll(), nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": exitsWith},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": exitsWith, "pack": packPlugin},
 	})
+}
+
+// packPlugin implements the script command "pack".
+func packPlugin(ts *testscript.TestScript, not bool, args []string) {
+	if not || len(args) != 2 {
+		ts.Fatalf("usage: pack directory file")
+	}
+	dir := ts.MkAbs(args[0])
+	entries, err := os.ReadDir(dir)
+	ts.Check(err)
+	var files []archive.File
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		ts.Check(err)
+		files = append(files, archive.File{Name: e.Name(), Data: data})
+	}
+	data, err := archive.Encode(files)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o600))
 }
 
 // exitsWith implements the script command "code".

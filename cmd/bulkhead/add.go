@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/progress"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
@@ -26,11 +29,20 @@ type addCommand struct {
 func newAdd() *cobra.Command {
 	var a addCommand
 	c := &cobra.Command{
-		Use:   "add DIR [flags]",
+		Use:   "add REF [flags]",
 		Short: "Review a plugin and add it to the config",
-		Long: `Show what the built plugin in DIR asks for, ask for consent, and write the grant to
-bulkhead.toml. The grant contains the SHA-256 of plugin.toml, which contains that of the
-module: the host runs exactly what was reviewed. Comments and order are preserved.
+		Long: `Show what a plugin asks for, ask for consent, and write the grant to bulkhead.toml. The
+grant contains the SHA-256 of plugin.toml, which contains that of the module: the host
+runs exactly what was reviewed. Comments and order are preserved.
+
+REF is one of:
+  DIR                          directory of a built plugin
+  FILE, file:FILE              archive of a plugin
+  https://…#sha256=DIGEST      archive on a web server, with its digest
+
+An archive is fetched and checked, and kept in the store of the user once you agree. The
+config then contains from, version and sha256 in place of a path, so that the same plugin
+can be fetched on other machines: bulkhead update --pinned.
 
 With --repin, the plugin is compared with the version that is pinned: what it asks for,
 and what the config grants it, before and after.
@@ -45,12 +57,13 @@ asked for.`,
 		Example: `  bulkhead add dist/plugins/chant
   bulkhead add dist/plugins/chant --read-only --yes
   bulkhead add /opt/plugins/mcpkg --allow-tool '*_prompt' --env MCPKG_PROJECT
+  bulkhead add chant-1.2.0.plugin.tar
+  bulkhead add 'https://plugins.example/chant-1.2.0.plugin.tar#sha256=5c1e…'
   bulkhead add dist/plugins/chant --dry-run         # only show what it asks for
   bulkhead add dist/plugins/chant --repin           # accept a new version`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			a.plugin.Dir = args[0]
-			return a.run(c.Context(), c.InOrStdin(), c.OutOrStdout())
+			return a.run(c.Context(), args[0], c.InOrStdin(), c.OutOrStdout())
 		},
 	}
 	a.flags(c)
@@ -68,9 +81,9 @@ func (a *addCommand) flags(c *cobra.Command) {
 	f.StringArrayVar(&a.plugin.Env, "env", nil, "grant the variable `NAME`, with its value in the environment of the host;\nrepeatable")
 	f.BoolVar(&a.plugin.PublicWeb, "public-web", false, publicWebUsage)
 	f.StringVar(&a.plugin.Prefix, "prefix", "", "`prefix` of the names of its tools, as clients see them")
-	f.BoolVar(&a.plugin.Repin, "repin", false, "review a plugin of the config again, and change only its digest there")
+	f.BoolVar(&a.plugin.Repin, "repin", false, "review a plugin of the config again, and change only its digest there, and its\nreference and version")
 	f.BoolVar(&a.dryRun, "dry-run", false, "show everything, change nothing")
-	f.BoolVar(&a.asJSON, "json", false, "print JSON: {\"added\", \"config\", \"plugin\": {\"asks_for\", \"tools\", …}, \"table\"}; never prompts")
+	f.BoolVar(&a.asJSON, "json", false, "print JSON: {\"added\", \"config\", \"plugin\": {\"asks_for\", \"tools\", …}, \"source\": {\"from\", \"archive\",\n\"size\"}, \"table\"}; never prompts")
 }
 
 // publicWebUsage describes the flag --public-web.
@@ -81,13 +94,19 @@ func configFlag(c *cobra.Command, o *host.Options) {
 	c.Flags().StringVar(&o.ConfigFile, "config", "", "config `file` (default: the one in force, else ./bulkhead.toml)")
 }
 
-func (a *addCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+func (a *addCommand) run(ctx context.Context, named string, stdin io.Reader, stdout io.Writer) (err error) {
 	if a.plugin.Repin && (a.plugin.ReadOnly || a.plugin.AllowWrite || a.plugin.AllowTools != nil || a.plugin.Env != nil || a.plugin.PublicWeb || a.plugin.Prefix != "") {
 		return usage.Errorf("--repin changes only the digest: edit the plugin's table in the config for other changes")
 	}
 	asks := !a.yes && !a.dryRun
 	if asks && (a.asJSON || !term.IsTerminal(stdin)) {
 		return usage.Errorf("cannot ask for consent: pass --yes to grant what the plugin asks for, or --dry-run to only show it")
+	}
+	if a.plugin.Dir, a.plugin.Staged, err = stage(ctx, named); err != nil {
+		return err
+	}
+	if a.plugin.Staged != nil {
+		defer func() { err = errors.Join(err, a.plugin.Staged.Close()) }()
 	}
 	p, err := install.Propose(a.host, a.plugin)
 	if err != nil {
@@ -104,7 +123,7 @@ func (a *addCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer)
 		}
 	}
 	if !a.dryRun {
-		if err := p.Write(); err != nil {
+		if err := p.Write(ctx); err != nil {
 			return err
 		}
 	}
@@ -124,6 +143,27 @@ func (a *addCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer)
 	printConfigTrust(stdout, a.host, p.Trust)
 	printNotKept(stdout, p.NotKept)
 	return nil
+}
+
+// stage fetches the plugin that a reference names. A directory is not fetched.
+func stage(ctx context.Context, named string) (dir string, staged *install.Staged, err error) {
+	work, err := os.Getwd()
+	if err != nil {
+		return "", nil, err
+	}
+	r, err := source.Parse(named, work)
+	if err != nil || r.Kind == source.Directory {
+		return named, nil, err
+	}
+	tasks := progress.To(os.Stderr)
+	defer tasks.Close()
+	task := tasks.Add(oneLine(r.Label()))
+	if staged, err = install.Stage(ctx, &source.Fetcher{Task: task}, r); err != nil {
+		task.Done("")
+		return "", nil, err
+	}
+	task.Done("")
+	return "", staged, nil
 }
 
 // printNotKept says that the next review will have no comparison.

@@ -51,7 +51,12 @@ func printProposal(to io.Writer, p *install.Proposal) {
 	defer w.Flush()
 	r := p.Plugin
 	fmt.Fprintf(w, "%s: %s\n", style.Title(r.Name+" "+oneLine(r.Version)), excerpt(r.Description))
-	fmt.Fprintf(w, "  directory  %s\n  module     %s\n", oneLine(r.Dir), r.ModuleDigest)
+	if s := p.Source; s != nil {
+		fmt.Fprintf(w, "  from       %s\n  archive    %s, %.1f MB\n", oneLine(s.From), s.Archive, float64(s.Size)/1e6)
+	} else {
+		fmt.Fprintf(w, "  directory  %s\n", oneLine(r.Dir))
+	}
+	fmt.Fprintf(w, "  module     %s\n", r.ModuleDigest)
 	if r.License != "" {
 		fmt.Fprintf(w, "  licence    %s\n", oneLine(r.License))
 	}

@@ -2,6 +2,7 @@
 // as a client, over the streams of a server process.
 //
 //   - install: add and remove plugins, prepare a project, record trust, verify pins, compare two versions, make tokens
+//   - source: fetches the archives of plugins by their references
 //   - explain: what plugins are granted, and why
 //   - doctor: what a host needs, and what is wrong with it
 //   - codecache: list, clear and fill the cache of compiled code

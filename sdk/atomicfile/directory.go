@@ -3,7 +3,9 @@ package atomicfile
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +14,7 @@ import (
 
 // Member is a file in a directory that CreateDir creates. The content of the file is the concatenation of the parts.
 type Member struct {
-	Name  string
+	Name  string // relative to the directory; it may contain slashes, and CreateDir creates the subdirectories
 	Parts [][]byte
 }
 
@@ -27,15 +29,7 @@ func CreateDir(path string, members []Member, o Options) error {
 		return &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 	}
 	temp := o.temp(path)
-	err := fsys.Mkdir(temp, o.dirMode())
-	for _, member := range members {
-		if err == nil {
-			err = writeMember(filepath.Join(temp, member.Name), member.Parts, o)
-		}
-	}
-	if err == nil {
-		err = fsys.SyncDir(temp)
-	}
+	err := writeMembers(temp, members, o)
 	if err == nil {
 		err = fsys.Rename(temp, path)
 	}
@@ -50,6 +44,34 @@ func CreateDir(path string, members []Member, o Options) error {
 
 // dirMode returns the permission bits of the directory. Users who may read its files may also search it.
 func (o Options) dirMode() fs.FileMode { return o.mode() | o.mode()&0o444>>2 | 0o100 }
+
+// writeMembers creates dir with members, and syncs it and its subdirectories.
+func writeMembers(dir string, members []Member, o Options) error {
+	fsys := o.fsys()
+	made := map[string]bool{} // subdirectories, by their paths
+	if err := fsys.Mkdir(dir, o.dirMode()); err != nil {
+		return err
+	}
+	for _, member := range members {
+		for at, char := range member.Name {
+			if sub := filepath.Join(dir, member.Name[:at]); char == '/' && !made[sub] {
+				if err := fsys.Mkdir(sub, o.dirMode()); err != nil {
+					return err
+				}
+				made[sub] = true
+			}
+		}
+		if err := writeMember(filepath.Join(dir, member.Name), member.Parts, o); err != nil {
+			return err
+		}
+	}
+	for _, sub := range slices.Sorted(maps.Keys(made)) {
+		if err := fsys.SyncDir(sub); err != nil {
+			return err
+		}
+	}
+	return fsys.SyncDir(dir)
+}
 
 func writeMember(path string, parts [][]byte, o Options) error {
 	file, err := o.fsys().Create(path, o.mode())
@@ -67,14 +89,18 @@ func writeMember(path string, parts [][]byte, o Options) error {
 	return errors.Join(err, file.Close())
 }
 
-// removeDir removes a directory with the files in it, if it exists.
+// removeDir removes a directory with everything in it, if it exists. Symbolic links are not followed.
 func removeDir(fsys filesystem.FS, path string) error {
 	entries, err := fsys.ReadDir(path)
 	if err != nil {
 		return filesystem.IgnoreAbsent(err)
 	}
 	for _, entry := range entries {
-		if err := filesystem.RemoveIfExists(fsys, filepath.Join(path, entry.Name())); err != nil {
+		remove := filesystem.RemoveIfExists
+		if entry.IsDir() {
+			remove = removeDir
+		}
+		if err := remove(fsys, filepath.Join(path, entry.Name())); err != nil {
 			return err
 		}
 	}

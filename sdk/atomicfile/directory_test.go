@@ -19,6 +19,10 @@ import (
 
 var members = []atomicfile.Member{{Name: "one", Parts: [][]byte{[]byte("1"), []byte("1")}}, {Name: "two", Parts: [][]byte{[]byte("2")}}}
 
+// nested are members in subdirectories.
+var nested = []atomicfile.Member{{Name: "one", Parts: [][]byte{[]byte("11")}}, {Name: "sub/deep/x", Parts: [][]byte{[]byte("3")}}, {Name: "two", Parts: [][]byte{[]byte("2")}},
+	{Name: "sub/y", Parts: [][]byte{[]byte("4")}}}
+
 func TestCreateDirMakesPrivateDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	must(t, atomicfile.CreateDir(path, members, atomicfile.Options{Mode: 0o600}))
@@ -35,6 +39,27 @@ func TestCreateDirMakesPrivateDirectory(t *testing.T) {
 		if err := atomicfile.CreateDir(path, members, atomicfile.Options{}); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: got %v", path, err)
 		}
+	}
+}
+
+func TestCreateDirWithSubdirectoriesIsAtomic(t *testing.T) {
+	for _, mode := range faultfs.Modes {
+		faultfs.Each(filesystem.OS{}, mode, func(f *faultfs.FS) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "d")
+			err := atomicfile.CreateDir(path, nested, atomicfile.Options{FS: f, Mode: 0o600})
+			if _, missing := os.Stat(path); missing == nil {
+				if got := content(t, filepath.Join(path, "sub/deep/x")) + content(t, filepath.Join(path, "sub/y")); got != "34" {
+					t.Errorf("%s at operation %d: got %s", mode, f.At, got)
+				}
+			} else if err == nil {
+				t.Errorf("%s at operation %d succeeded without effect", mode, f.At)
+			}
+			must(t, atomicfile.Sweep(dir, 0, atomicfile.Options{}))
+			if left := names(t, dir); len(left) > 1 || len(left) == 1 && left[0] != "d" {
+				t.Errorf("%s at operation %d: Sweep left %q", mode, f.At, left)
+			}
+		})
 	}
 }
 
@@ -60,14 +85,15 @@ func TestCreateDirIsAtomic(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(5, 6))
 	made := 0
-	whole := map[string]string{"/p/": "", "/p/q/": "", "/p/q/d/": "", "/p/q/d/one": "11", "/p/q/d/two": "2"}
+	whole := map[string]string{"/p/": "", "/p/q/": "", "/p/q/d/": "", "/p/q/d/one": "11", "/p/q/d/two": "2",
+		"/p/q/d/sub/": "", "/p/q/d/sub/y": "4", "/p/q/d/sub/deep/": "", "/p/q/d/sub/deep/x": "3"}
 	for range 20 {
 		for at := 1; ; at++ {
 			disk := memfs.New()
 			f := &faultfs.FS{FS: disk, Mode: faultfs.KillAfter, At: at}
 			err := atomicfile.MkdirAll("/p/q", atomicfile.Options{FS: f})
 			if err == nil {
-				err = atomicfile.CreateDir("/p/q/d", members, atomicfile.Options{FS: f})
+				err = atomicfile.CreateDir("/p/q/d", nested, atomicfile.Options{FS: f})
 			}
 			disk.LosePower(random.IntN)
 			now := disk.Files()

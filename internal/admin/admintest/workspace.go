@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/doctor"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
@@ -83,6 +84,33 @@ description = "writes"
 access = "write"
 `, name, sha256.Sum256([]byte(module)), name, name)+more)
 	return w.Path("plugins/" + name)
+}
+
+// Archive packs the plugin in plugins/name as it is now, writes the archive to archives/name-version.plugin.tar, and returns the reference to it.
+func (w *Workspace) Archive(t *testing.T, name, version string) string {
+	t.Helper()
+	data, err := archive.Encode([]archive.File{
+		{Name: "plugin.toml", Data: []byte(w.Read(t, "plugins/"+name+"/plugin.toml"))}, {Name: "it.wasm", Data: []byte(w.Read(t, "plugins/"+name+"/it.wasm"))},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := "archives/" + name + "-" + version + ".plugin.tar"
+	w.Write(t, file, string(data))
+	return "file:" + w.Path(file)
+}
+
+// Version sets the version in the manifest of the plugin in plugins/name, and appends more to the manifest.
+func (w *Workspace) Version(t *testing.T, name, version, more string) {
+	t.Helper()
+	file := "plugins/" + name + "/plugin.toml"
+	lines := strings.Split(w.Read(t, file), "\n")
+	for i := range lines {
+		if strings.HasPrefix(lines[i], "version = ") {
+			lines[i] = fmt.Sprintf("version = %q", version)
+		}
+	}
+	w.Write(t, file, strings.Join(lines, "\n")+more)
 }
 
 // AskedFor is the table of capabilities in the manifest of the plugin "first".

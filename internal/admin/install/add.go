@@ -1,6 +1,7 @@
 package install
 
 import (
+	"context"
 	"errors"
 	"path"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
 )
 
@@ -21,8 +23,10 @@ import (
 type Addition struct {
 	Dir string // directory of the built plugin
 	review.Choice
-	// Repin changes only the digest of a plugin that is already in the config.
+	// Repin changes only the digest of a plugin that is already in the config, and its reference and version if it was fetched.
 	Repin bool
+	// Staged is the plugin that was fetched, in place of Dir; nil for a directory.
+	Staged *Staged
 }
 
 // Proposal is an addition that awaits the admin's consent.
@@ -35,6 +39,8 @@ type Proposal struct {
 	Audit           string            `json:"audit,omitempty"`
 	AuditRequiredBy string            `json:"audit_required_by,omitempty"`
 	Warnings        tomlfile.Problems `json:"warnings,omitempty"`
+	// Source says where the plugin was fetched from; nil for a directory.
+	Source *Source `json:"source,omitempty"`
 	// Revision compares the plugin with the version that is pinned; nil without Addition.Repin.
 	Revision *Revision `json:"revision,omitempty"`
 	// Trust is set by Write, and so is NotKept: why the reviewed manifest is not kept for the comparison with the next version.
@@ -42,6 +48,8 @@ type Proposal struct {
 	NotKept string      `json:"not_kept,omitempty"`
 
 	store    trust.Store
+	staged   *Staged
+	plugins  store.Store
 	reviewed reviewedManifests
 	manifest []byte // content of the reviewed manifest
 	file     *configFile
@@ -55,6 +63,9 @@ type Proposal struct {
 func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	manifests := &manifest.Cache{}
 	o = discovery.WithManifests(o, manifests)
+	if a.Staged != nil {
+		o, a.Dir = discovery.WithStaged(o, a.Staged.store), a.Staged.dir()
+	}
 	m, err := loadReviewed(o, manifests, a)
 	if err != nil {
 		return nil, err
@@ -65,7 +76,13 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	}
 	named := source.File
 	o.ConfigFile = named
-	p := &Proposal{Config: named, Creates: !file.Exists, file: file, store: trustStore(o), reviewed: reviewedIn(o)}
+	p := &Proposal{Config: named, Creates: !file.Exists, file: file, store: trustStore(o), reviewed: reviewedIn(o), staged: a.Staged}
+	if a.Staged != nil {
+		if p.plugins, err = discovery.Store(o.System); err != nil {
+			return nil, err
+		}
+		p.Source = a.Staged.source()
+	}
 	if p.manifest, err = readReviewed(m); err != nil {
 		return nil, usage.Errorf("%w", err)
 	}
@@ -76,7 +93,7 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	if err := p.addAudit(o, c, a); err != nil {
 		return nil, err
 	}
-	at, err := p.indexInConfig(o, m)
+	at, err := p.indexInConfig(o, m, a)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +103,14 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	case at < 0 && a.Repin:
 		return nil, usage.Errorf("plugin %q is not in %s, so it has no digest to replace: leave out --repin", m.Name, named)
 	case a.Repin:
-		return p, p.repin(o, m, at)
+		err = p.repin(o, m, at)
+	default:
+		err = p.add(o, m, a)
 	}
-	return p, p.add(o, m, a)
+	if p.staged != nil {
+		p.Plugin.Dir = p.plugins.Path(m.Digest) // where Write puts it
+	}
+	return p, err
 }
 
 // addAudit adds the [audit] table that the ceiling requires. With --repin, nothing but the digest changes.
@@ -157,9 +179,9 @@ func checkChoice(o discovery.Options, m *manifest.Manifest, c review.Choice) err
 	return nil
 }
 
-// indexInConfig returns the index of the plugin in the config, by its directory, or -1 if the config does not contain it.
-// It refuses a plugin with the same name in a different directory.
-func (p *Proposal) indexInConfig(o discovery.Options, m *manifest.Manifest) (int, error) {
+// indexInConfig returns the index of the plugin in the config, by its directory or, if it was fetched, by its name, or -1 if the config does
+// not contain it. It refuses a plugin with the same name in a different directory.
+func (p *Proposal) indexInConfig(o discovery.Options, m *manifest.Manifest, a Addition) (int, error) {
 	if len(p.base.Plugins) == 0 {
 		return -1, nil
 	}
@@ -168,7 +190,8 @@ func (p *Proposal) indexInConfig(o discovery.Options, m *manifest.Manifest) (int
 		return -1, err
 	}
 	for i, existing := range view.Plugins {
-		if discovery.SameDirectory(existing.Entry.Path, m.Dir) {
+		fetched := a.Staged != nil && existing.Entry.From != ""
+		if fetched && existing.Name == m.Name || !fetched && discovery.SameDirectory(existing.Entry.Path, m.Dir) {
 			return i, nil
 		}
 		if existing.Name == m.Name {
@@ -184,9 +207,14 @@ func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) er
 	if err != nil {
 		return err
 	}
-	a.Path = pathInConfig(p.Config, m.Dir)
+	if a.Path = pathInConfig(p.Config, m.Dir); p.staged != nil {
+		a.Path = p.Source.From
+	}
 	var entry config.Plugin
 	p.Plugin, entry = review.Ask(m, a.Choice, p.base.Defaults, places, explain.NewResolver(places, nil))
+	if p.staged != nil {
+		entry.Path, entry.From, entry.Version = "", p.Source.From, updateRange+m.Version
+	}
 	p.Table = config.Table(entry)
 	c, err := p.base.AddPlugin(entry)
 	if err != nil {
@@ -198,7 +226,14 @@ func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) er
 
 // repin prepares the config with a new digest for the plugin at index.
 func (p *Proposal) repin(o discovery.Options, m *manifest.Manifest, index int) error {
-	if err := notIncluded(p.base, index, "add --repin "+m.Dir); err != nil {
+	existing := p.base.Plugins[index]
+	pin := config.Plugin{SHA256: m.Digest}
+	again := m.Dir
+	if p.staged != nil {
+		operator, _ := config.SplitVersion(existing.Version)
+		pin.From, pin.Version, again = p.Source.From, operator+m.Version, p.Source.From
+	}
+	if err := notIncluded(p.base, index, "add --repin "+again); err != nil {
 		return err
 	}
 	places, err := discovery.FindPlaces(o)
@@ -209,7 +244,7 @@ func (p *Proposal) repin(o discovery.Options, m *manifest.Manifest, index int) e
 	for i := range p.Plugin.Items {
 		p.Plugin.Items[i].NotGiven = "" // the existing table decides what is granted
 	}
-	c, err := p.base.PinPlugin(index, m.Digest)
+	c, err := p.base.PinPlugin(index, pin)
 	if err != nil {
 		return usage.Errorf("%s: %w", p.Config, err)
 	}
@@ -259,12 +294,17 @@ func (p *Proposal) checkResult(o discovery.Options, c *config.Config, index int)
 	return view, nil
 }
 
-// Write writes the config, and keeps the reviewed manifest.
-func (p *Proposal) Write() error {
+// Write puts a plugin that was fetched into the store, writes the config, and keeps the reviewed manifest.
+func (p *Proposal) Write(ctx context.Context) error {
 	if p.content == nil {
 		return errors.New("the proposal has no content: create it with Propose")
 	}
 	var err error
+	if p.staged != nil {
+		if _, err := p.plugins.Add(ctx, p.staged.plugin, p.staged.origin); err != nil {
+			return err
+		}
+	}
 	if p.Trust, err = p.file.update(p.content, p.store); err != nil {
 		return err
 	}

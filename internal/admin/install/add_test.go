@@ -50,7 +50,7 @@ func TestAddAndRemovePreserveTheRestOfTheConfig(t *testing.T) {
 	if got := w.Read(t, "work/bulkhead.toml"); got != commented {
 		t.Errorf("a proposal changed the config: %s", got)
 	}
-	if err := p.Write(); err != nil {
+	if err := p.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := commented + "\n[[plugins]]\npath = \"" + dir + "\"\nsha256 = \"" + p.Plugin.Digest + "\"\nallow_tools = [\"second_*\"]\nread_only = true\n" +
@@ -90,7 +90,7 @@ func TestAddCreatesMissingConfig(t *testing.T) {
 	if !p.Creates {
 		t.Error("Creates is false")
 	}
-	if err := p.Write(); err != nil {
+	if err := p.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(w.Path("work/bulkhead.toml")); err != nil || info.Mode().Perm() != 0o600 {
@@ -123,7 +123,7 @@ func TestAddWritesThroughSymbolicLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Write(); err != nil {
+	if err := p.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if to, err := os.Readlink(w.Path("work/bulkhead.toml")); err != nil || to != "../etc/real.toml" {
@@ -142,7 +142,7 @@ func TestWriteRefusesConfigThatChangedAfterReview(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Config(t, "# somebody else's\n")
-	hosttest.WantUsage(t, p.Write(), "has changed since it was read")
+	hosttest.WantUsage(t, p.Write(t.Context()), "has changed since it was read")
 	if got := w.Read(t, "work/bulkhead.toml"); got != "# somebody else's\n" {
 		t.Error(got)
 	}
@@ -163,7 +163,7 @@ func TestAddParsesEachContentOnce(t *testing.T) {
 			parsed := countParses(t)
 			p, err := install.Propose(w.Options(), install.Addition{Dir: dir, Repin: repin})
 			if err == nil {
-				err = p.Write()
+				err = p.Write(t.Context())
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -294,7 +294,7 @@ func TestRepinChangesOnlyTheDigest(t *testing.T) {
 		if p.Table != "" {
 			t.Error(p.Table)
 		}
-		if err := p.Write(); err != nil {
+		if err := p.Write(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		want := strings.Replace(commented, "# built weekly\n", "# built weekly\nsha256 = \""+p.Plugin.Digest+"\"\n", 1)
@@ -312,7 +312,7 @@ func TestRepinDoesNotExtendTheGrant(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Write(); err != nil {
+		if err := p.Write(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		w.Plugin(t, "first", admintest.AskedFor+"git = [{ repo = \"${project}\", access = \"r\" }]\n")

@@ -101,7 +101,7 @@ func TestInitAndAddWriteTheAuditLogThatTheCeilingRequires(t *testing.T) {
 				w.Config(t, c.config)
 			}
 			if p, err = install.Propose(o, install.Addition{Dir: second}); err == nil {
-				err = p.Write()
+				err = p.Write(t.Context())
 			}
 			if err != nil {
 				t.Fatal(err)

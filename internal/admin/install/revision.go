@@ -2,6 +2,7 @@ package install
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
@@ -31,9 +32,15 @@ func compareWithPinned(o discovery.Options, c *config.Config, index int, m *mani
 	case m.Digest:
 		return &Revision{Unknown: "the config pins this version already"}, nil
 	}
-	old, err := reviewedIn(o).find(pin, m.File)
+	file := filepath.Join(c.Plugins[index].Path, manifest.FileName) // of the pinned version, which has a directory of its own in the store
+	old, err := reviewedIn(o).find(pin, file)
 	if err != nil {
 		return &Revision{Unknown: fmt.Sprintf("the pinned manifest cannot be used: %v", err)}, nil
+	}
+	if old == nil {
+		if have, problems := manifest.Load(filepath.Dir(file)); problems.Err() == nil && have.Digest == pin {
+			old = have // in the store, where it stays after an update
+		}
 	}
 	if old == nil {
 		return &Revision{Unknown: "the pinned manifest was not reviewed on this machine, or long ago: compare two directories with `bulkhead diff`"}, nil

@@ -23,7 +23,7 @@ func proposed(t *testing.T, w *admintest.Workspace, repin, write bool) *install.
 	t.Helper()
 	p, err := install.Propose(w.Options(), install.Addition{Dir: "../plugins/first", Repin: repin})
 	if err == nil && write {
-		err = p.Write()
+		err = p.Write(t.Context())
 	}
 	if err != nil || p.NotKept != "" {
 		t.Fatal(err, p.NotKept)
@@ -179,7 +179,7 @@ func TestUnsafeDirectoryOfReviewedManifestsIsNotUsed(t *testing.T) {
 	w.Plugin(t, "first", "")
 	p, err := install.Propose(w.Options(), install.Addition{Dir: "../plugins/first"})
 	if err == nil {
-		err = p.Write()
+		err = p.Write(t.Context())
 	}
 	if err != nil || !strings.Contains(p.NotKept, reviewedDir) {
 		t.Errorf("got %v, not kept because %q", err, p.NotKept)

@@ -34,7 +34,7 @@ func addTo(t *testing.T, w *admintest.Workspace, o discovery.Options, name strin
 	t.Helper()
 	p, err := install.Propose(o, install.Addition{Dir: w.Plugin(t, name, ""), Choice: review.Choice{}})
 	if err == nil {
-		err = p.Write()
+		err = p.Write(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)

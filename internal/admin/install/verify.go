@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -83,7 +84,7 @@ func verifyPlugin(p config.Plugin) []Pin {
 	pin := Pin{Plugin: nameOrBase(m, p), File: filepath.Join(p.Path, manifest.FileName), Pinned: p.SHA256, By: fmt.Sprintf("sha256 (%s)", p.At("sha256"))}
 	switch {
 	case m == nil && p.SHA256 != "":
-		pin.State, pin.Remedy = Missing, "restore the plugin, or `bulkhead remove` it: "+problems.Error()
+		pin.State, pin.Remedy = Missing, cmp.Or(refetch(p), "restore the plugin, or `bulkhead remove` it: "+problems.Error())
 		return []Pin{pin}
 	case m == nil:
 		pin.State, pin.Remedy = NotPinned, problems.Error()
@@ -96,12 +97,24 @@ func verifyPlugin(p config.Plugin) []Pin {
 	case m.Digest:
 		pin.State = Matches
 	default:
-		pin.State, pin.Remedy = Changed, fmt.Sprintf("find out who changed it; if it was you, review it with `bulkhead add --repin %s`", p.Path)
+		pin.State, pin.Remedy = Changed, "find out who changed it; "+cmp.Or(refetch(p), fmt.Sprintf("if it was you, review it with `bulkhead add --repin %s`", p.Path))
 	}
 	if m.Module.File == "" {
 		return []Pin{pin}
 	}
-	return []Pin{pin, verifyModule(pin.Plugin, m)}
+	module := verifyModule(pin.Plugin, m)
+	if module.Broken() {
+		module.Remedy = cmp.Or(refetch(p), module.Remedy)
+	}
+	return []Pin{pin, module}
+}
+
+// refetch returns the remedy for a plugin that was fetched and is missing or damaged; empty for others.
+func refetch(p config.Plugin) string {
+	if p.From == "" {
+		return ""
+	}
+	return "`bulkhead update --pinned` fetches it again"
 }
 
 func verifyModule(plugin string, m *manifest.Manifest) Pin {

@@ -1,10 +1,12 @@
 // Package filelock provides advisory locks between processes. The system releases a lock when the last descriptor of the open file
-// is closed. Start with Open and Try. The package waits for no lock.
+// is closed. Start with Open and Try; Poll waits.
 package filelock
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 )
@@ -30,6 +32,24 @@ func Try(f *os.File, mode Mode) (bool, error) {
 		return false, fmt.Errorf("cannot lock %s: %w", f.Name(), err)
 	}
 	return free, nil
+}
+
+// Poll calls try with exponential backoff until try succeeds or fails, or ctx ends. A blocking lock is not used, because it cannot be
+// cancelled.
+func Poll(ctx context.Context, try func() (bool, error)) error {
+	const longest = 40 * time.Millisecond
+	for wait := time.Millisecond; ; wait = min(2*wait, longest) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if done, err := try(); done || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // Unlock releases a lock. Closing the file also releases it.

@@ -80,8 +80,11 @@ func sameName(first, second *Plugin) string {
 // listedAt returns the key of the config that names a plugin, for messages.
 func listedAt(entry config.Plugin) string {
 	key := "path"
-	if entry.Name != "" {
+	switch {
+	case entry.Name != "":
 		key = "name"
+	case entry.From != "":
+		key = "from"
 	}
 	return fmt.Sprintf("%s:%d (%s)", entry.File, cmp.Or(entry.Lines[key], entry.Line), key)
 }

@@ -27,7 +27,7 @@ func (p *Plugin) Equal(other *Plugin) bool {
 // StillGrants reports whether a request that an earlier version of the plugin was to execute has the same grant now. tool is the
 // name of the tool in the manifest; "" if the request is not a call. The descriptions of tools and the limits may differ.
 func (p *Plugin) StillGrants(before *Plugin, tool string) bool {
-	if p.Problem != "" || before.Problem != "" || p.Name != before.Name || p.Entry.Path != before.Entry.Path {
+	if p.Problem != "" || before.Problem != "" || p.Name != before.Name || !p.Entry.SamePlace(before.Entry) {
 		return false
 	}
 	if tool != "" && !slices.ContainsFunc(p.Tools, func(t *Tool) bool { return t.Name == tool }) {
@@ -65,7 +65,7 @@ func (p *Plugin) servesSame(other *Plugin) bool {
 		return false
 	}
 	if p.Problem != "" || other.Problem != "" {
-		return p.Problem == other.Problem && p.Name == other.Name && p.Entry.Path == other.Entry.Path
+		return p.Problem == other.Problem && p.Name == other.Name && p.Entry.SamePlace(other.Entry)
 	}
 	return p.Equal(other) && p.HasModuleOf(other)
 }

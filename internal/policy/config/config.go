@@ -127,9 +127,15 @@ type HTTP struct {
 
 // Plugin is one [[plugins]] table. Relative paths are resolved against the directory of its file.
 type Plugin struct {
-	Path       string
-	Source     string // directory of the source of a plugin that is being developed, whose Path is temporary
-	Name       string // name of an installed plugin, if the table sets no path; package discovery then sets Path
+	Path   string
+	Source string // directory of the source of a plugin that is being developed, whose Path is temporary
+	Name   string // name of an installed plugin, if the table sets no path; package discovery then sets Path
+	// From is the reference by which the plugin was fetched, if the table sets neither path nor name. Package discovery then sets Path to
+	// the directory of the store for SHA256, which alone decides what runs.
+	From string
+	// Version is the version that SHA256 pins, with the operator of the range in which updates are wanted; empty: unset. Only a table
+	// with From has it.
+	Version    string
 	SHA256     string
 	Prefix     string   // prefix of the tool names that clients see
 	AllowTools []string // globs of allowed tools; nil: all; empty: none

@@ -20,10 +20,7 @@ func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Fla
 	for _, key := range p.References {
 		c.fault(key, "has a reference to an environment variable that was not expanded", "call Expand before Decide")
 	}
-	if p.SHA256 != "" && p.SHA256 != m.Digest {
-		c.fault("sha256", fmt.Sprintf("%s has changed since it was reviewed: its SHA-256 is now %s", m.File, m.Digest),
-			fmt.Sprintf("review it and accept it with `bulkhead add %s --repin`", p.Path))
-	}
+	c.pin()
 	c.tools()
 	c.directories()
 	c.deny(d)
@@ -35,6 +32,21 @@ func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Fla
 	c.grant.Limits = c.limits(d)
 	c.grant.Reused = p.Isolation == IsolationReused
 	return c.grant, c.problems
+}
+
+// pin compares the manifest with what the plugin's table pins.
+func (c *decision) pin() {
+	m, p := c.m, c.p
+	_, version := SplitVersion(p.Version)
+	switch {
+	case p.SHA256 != "" && p.SHA256 != m.Digest && p.From != "":
+		c.fault("sha256", fmt.Sprintf("%s was changed in the store: its SHA-256 is %s", m.File, m.Digest), "find out who changed it; `bulkhead update --pinned` fetches it again")
+	case p.SHA256 != "" && p.SHA256 != m.Digest:
+		c.fault("sha256", fmt.Sprintf("%s has changed since it was reviewed: its SHA-256 is now %s", m.File, m.Digest),
+			fmt.Sprintf("review it and accept it with `bulkhead add %s --repin`", p.Path))
+	case version != "" && version != m.Version:
+		c.fault("version", fmt.Sprintf("is %s, and sha256 pins version %s", version, m.Version), "correct it")
+	}
 }
 
 // decision is the state of one call of Decide.

@@ -59,14 +59,20 @@ func (c *Config) RemovePlugin(index int) ([]byte, error) {
 	return edited.Bytes(), nil
 }
 
-// PinPlugin sets sha256 of Plugins[index] in the content of c and preserves every other byte.
-func (c *Config) PinPlugin(index int, sha256 string) (*Config, error) {
-	if !userfile.IsDigest(sha256) {
+// PinPlugin sets sha256 of Plugins[index], and from and version if p has them, in the content of c and preserves every other byte.
+func (c *Config) PinPlugin(index int, p Plugin) (*Config, error) {
+	if !userfile.IsDigest(p.SHA256) {
 		return nil, errors.New("is not a SHA-256 in lower-case hex")
 	}
-	edited, err := c.doc.SetTableString(pluginsArray, index, "sha256", sha256)
-	if err != nil {
-		return nil, err
+	edited := c.doc
+	for _, key := range []struct{ name, value string }{{"from", p.From}, {"version", p.Version}, {"sha256", p.SHA256}} {
+		if key.value == "" {
+			continue
+		}
+		var err error
+		if edited, err = edited.SetTableString(pluginsArray, index, key.name, key.value); err != nil {
+			return nil, err
+		}
 	}
 	return c.edit(edited, nil)
 }
@@ -80,8 +86,10 @@ func tableOf(p Plugin) string {
 		}
 	}
 	texts := func(key string, list []string) { set(key, array(list, tomlfile.Text), list != nil) }
-	set("path", tomlfile.Text(p.Path), p.Name == "")
+	set("path", tomlfile.Text(p.Path), p.Name == "" && p.From == "")
 	set("name", tomlfile.Text(p.Name), p.Name != "")
+	set("from", tomlfile.Text(p.From), p.From != "")
+	set("version", tomlfile.Text(p.Version), p.Version != "")
 	set("sha256", tomlfile.Text(p.SHA256), p.SHA256 != "")
 	set("prefix", tomlfile.Text(p.Prefix), p.Prefix != "")
 	texts("allow_tools", p.AllowTools)

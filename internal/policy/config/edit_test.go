@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -98,15 +99,28 @@ func TestAddPluginRefuses(t *testing.T) {
 	}
 }
 
+func TestPinReplacesReferenceAndVersion(t *testing.T) {
+	const fetched = "[[plugins]]\nfrom = 'file:/a-1.tar' # ours\nversion = '~1.0.0'\nsha256 = '%s'\nprefix = 'x'\n"
+	old := strings.Repeat("0", 64)
+	got, err := content(parse(t, fmt.Sprintf(fetched, old)).PinPlugin(0, config.Plugin{From: "file:/a-2.tar", Version: "~1.0.2", SHA256: digest}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, "file", "[[plugins]]\nfrom = \"file:/a-2.tar\" # ours\nversion = \"~1.0.2\"\nsha256 = \""+digest+"\"\nprefix = 'x'\n", string(got))
+	if c := parse(t, string(got)); c.Plugins[0].Path != "" || c.Plugins[0].From != "file:/a-2.tar" {
+		t.Errorf("%+v", c.Plugins[0])
+	}
+}
+
 func TestPinAndRemovePlugin(t *testing.T) {
 	old := strings.Repeat("0", 64)
 	two := "# a\n[[plugins]]\npath = 'a' # first\n[plugins.limits]\ntime = '1s'\n\n# b\n[[plugins]]\npath = 'b'\nsha256 = '" + old + "' # old\n"
-	got, err := content(parse(t, two).PinPlugin(1, digest))
+	got, err := content(parse(t, two).PinPlugin(1, config.Plugin{SHA256: digest}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	check(t, "replaced", strings.Replace(two, "'"+old+"'", `"`+digest+`"`, 1), string(got))
-	if got, err = content(parse(t, two).PinPlugin(0, digest)); err != nil {
+	if got, err = content(parse(t, two).PinPlugin(0, config.Plugin{SHA256: digest})); err != nil {
 		t.Fatal(err)
 	}
 	check(t, "added", strings.Replace(two, "# first\n", "# first\nsha256 = \""+digest+"\"\n", 1), string(got))
@@ -114,11 +128,11 @@ func TestPinAndRemovePlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, "removed", two[strings.Index(two, "# b"):], string(got))
-	if got, err := content(parse(t, two).PinPlugin(0, "x")); err == nil {
+	if got, err := content(parse(t, two).PinPlugin(0, config.Plugin{SHA256: "x"})); err == nil {
 		t.Errorf("an invalid digest was accepted: %q", got)
 	}
 	for _, index := range []int{-1, 2} {
-		if got, err := content(parse(t, two).PinPlugin(index, digest)); err == nil {
+		if got, err := content(parse(t, two).PinPlugin(index, config.Plugin{SHA256: digest})); err == nil {
 			t.Errorf("the plugin %d, which does not exist, was pinned: %q", index, got)
 		}
 		if got, err := parse(t, two).RemovePlugin(index); err == nil {

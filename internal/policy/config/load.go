@@ -89,8 +89,11 @@ func duplicatePaths(plugins []Plugin) (ps tomlfile.Problems) {
 	all := map[string]Plugin{} // the first plugin with each value, keyed by key and value
 	for _, p := range plugins {
 		key, what, value := "path", "directory", p.Path
-		if p.Name != "" {
+		switch {
+		case p.Name != "":
 			key, what, value = "name", "name", p.Name
+		case p.From != "":
+			key, what, value = "sha256", "digest", p.SHA256
 		}
 		first, duplicate := all[key+" "+value]
 		switch {
@@ -116,6 +119,8 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 		File: t.File(), Key: t.Name(), Dir: dir,
 		Path:       readPath(t),
 		Name:       t.String("name"),
+		From:       readFrom(t),
+		Version:    readVersion(t),
 		SHA256:     manifest.ReadDigest(t, "sha256"),
 		Prefix:     readPrefix(t),
 		AllowTools: readGlobs(t, "allow_tools"),
@@ -140,6 +145,9 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 	if t.Has("name") && !manifest.IsPluginName(p.Name) {
 		t.Fault("name", fmt.Sprintf("%s is not the name of a plugin", tomlfile.Quote(p.Name)), "write the name of an installed plugin, or the path of a directory in path")
 	}
+	if p.From != "" && p.SHA256 == "" {
+		t.Fault("from", "requires sha256, the digest of the plugin.toml that was reviewed", "add the plugin with `bulkhead add REF`, which writes both")
+	}
 	if err := checkPluginPath(p.Path); p.Path != "" && err != nil {
 		t.Fault("path", fmt.Sprintf("%s %v", tomlfile.Quote(p.Path), err), "write the path of a directory; ${env:NAME} in it is expanded")
 	} else if !hasReference(p.Path) {
@@ -151,22 +159,48 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 	return p
 }
 
-// readPath returns the value of path in a plugin's table; empty if the table names an installed plugin instead.
+// readPath returns the value of path in a plugin's table; empty if the table has name or from instead.
 func readPath(t *tomlfile.Table) string {
-	switch {
-	case !t.Has("name"):
-		return t.Required("path", `write path = "…": a directory that contains a `+manifest.FileName+`; or name = "…": an installed plugin`)
-	case t.Has("path"):
-		t.Fault("name", "conflicts with path", "keep one of the two")
+	keys := slices.DeleteFunc([]string{"path", "name", "from"}, func(key string) bool { return !t.Has(key) })
+	if len(keys) == 0 || len(keys) == 1 && keys[0] == "path" {
+		return t.Required("path", `write path = "…": a directory that contains a `+manifest.FileName+`; or name = "…": an installed plugin; or run `+"`bulkhead add REF`")
+	}
+	for _, key := range keys[1:] {
+		t.Fault(key, "conflicts with "+keys[0], "keep one of the two")
 	}
 	return t.String("path")
+}
+
+// maxFrom bounds a reference, in bytes.
+const maxFrom = 2048
+
+// readFrom returns the reference of a plugin that was fetched. The commands that fetch parse it.
+func readFrom(t *tomlfile.Table) string {
+	from := t.String("from")
+	if t.Has("from") && (from == "" || len(from) > maxFrom || !visible.Only(from)) {
+		t.Fault("from", fmt.Sprintf("is empty, longer than %d bytes, or contains invisible characters", maxFrom), "add the plugin with `bulkhead add REF`, which writes it")
+	}
+	return from
+}
+
+// readVersion returns the value of version in a plugin's table.
+func readVersion(t *tomlfile.Table) string {
+	version := t.String("version")
+	switch _, number := SplitVersion(version); {
+	case !t.Has("version"):
+	case !t.Has("from"):
+		t.Fault("version", "requires from: only a plugin that was fetched can be updated", "remove it")
+	case !manifest.IsVersion(number):
+		t.Fault("version", fmt.Sprintf("%s is not a version", tomlfile.Quote(version)), `write the pinned version, such as "1.4.2", or with the range of wanted updates, "^1.4.2" or "~1.4.2"`)
+	}
+	return version
 }
 
 // linesOf returns the lines of the keys of table t, of the items of its arrays and of the variables in env. An absent key has the line of
 // the table.
 func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
 	lines := map[string]int{}
-	for _, key := range []string{"path", "name", "sha256", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
+	for _, key := range []string{"path", "name", "from", "version", "sha256", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
 		"allow_resources", "deny_resources", "read_only", "allow_write", "always_offer", "fs", "deny", "http", "git", "env", "ask", "limits", "isolation"} {
 		lines[key] = t.LineOf(key)
 	}

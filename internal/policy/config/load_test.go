@@ -144,6 +144,14 @@ func TestParseWarnsOfUnusedCredential(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a plugin with path and name":                       {conf("name = 'notes'"), "3 plugins[0].name: conflicts with path keep one of the two"},
+		"a reference and a path":                            {conf("from = 'file:/x.tar'\nsha256 = '" + digest + "'"), "3 plugins[0].from: conflicts with path keep one of the two"},
+		"a reference and a name":                            {"[[plugins]]\nname = 'a'\nfrom = 'file:/x.tar'\nsha256 = '" + digest + "'", "3 plugins[0].from: conflicts with name keep one of the two"},
+		"a reference without a digest":                      {"[[plugins]]\nfrom = 'file:/x.tar'", "2 plugins[0].from: requires sha256"},
+		"an empty reference":                                {"[[plugins]]\nfrom = ''\nsha256 = '" + digest + "'", "2 plugins[0].from: is empty"},
+		"a reference with control characters":               {"[[plugins]]\nfrom = \"file:/x\\u001b\"\nsha256 = '" + digest + "'", "invisible characters"},
+		"a version without a reference":                     {conf("version = '1.0.0'"), "3 plugins[0].version: requires from"},
+		"an invalid version":                                {"[[plugins]]\nfrom = 'file:/x.tar'\nversion = '>=1.0.0'\nsha256 = '" + digest + "'", `3 plugins[0].version: ">=1.0.0" is not a version`},
+		"two references with one digest":                    {"[[plugins]]\nfrom = 'file:/x.tar'\nsha256 = '" + digest + "'\n[[plugins]]\nfrom = 'file:/y.tar'\nsha256 = '" + digest + "'", "6 plugins[1].sha256: is also the digest of the plugin in line 3"},
 		"a name that is a path":                             {"[[plugins]]\nname = '../notes'", `2 plugins[0].name: "../notes" is not the name of a plugin`},
 		"an empty name of a plugin":                         {"[[plugins]]\nname = ''", `2 plugins[0].name: "" is not the name of a plugin`},
 		"a name twice":                                      {"[[plugins]]\nname = 'a'\n[[plugins]]\nname = 'a'", "4 plugins[1].name: is also the name of the plugin in line 2"},

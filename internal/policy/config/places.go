@@ -45,3 +45,9 @@ func (p Plugin) At(key string) string {
 	}
 	return fmt.Sprintf("%s:%d", filepath.Base(p.File), lineOf(p.Lines, key, p.Line))
 }
+
+// SamePlace reports whether p and other, of plugins with the same name, may be two versions of one plugin: in one directory, or both from
+// the store, where each version has its own directory.
+func (p Plugin) SamePlace(other Plugin) bool {
+	return p.Path == other.Path || p.From != "" && other.From != ""
+}

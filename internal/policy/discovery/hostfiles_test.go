@@ -22,7 +22,7 @@ func TestHostFilesAreKnown(t *testing.T) {
 		folders:     []string{"/opt/plugins/a"},
 	})
 	for _, want := range []string{
-		"/cache/bulkhead", "/state/bulkhead", "/etc/team.toml", "/log/audit", "/log/audit.key", "/log/audit.1", "/run/token", "/opt/plugins/a",
+		storeIn(system).Dir, "/cache/bulkhead", "/state/bulkhead", "/etc/team.toml", "/log/audit", "/log/audit.key", "/log/audit.1", "/run/token", "/opt/plugins/a",
 		"/w/here/bulkhead.toml", "/w/bulkhead.toml", // files that do not exist yet
 	} {
 		if !slices.Contains(got, want) {

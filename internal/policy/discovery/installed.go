@@ -43,7 +43,7 @@ func installDir(o Options) string {
 	return filepath.Join(filepath.Dir(o.System.Executable), "plugins")
 }
 
-// ResolveNames sets the paths of the plugins that the config names by name.
+// ResolveNames sets the paths of the plugins that the config names by name, or that were fetched.
 func ResolveNames(o Options, c *config.Config) error {
 	o, err := o.complete()
 	if err != nil {
@@ -53,6 +53,8 @@ func ResolveNames(o Options, c *config.Config) error {
 	for i := range c.Plugins {
 		p := &c.Plugins[i]
 		switch {
+		case p.From != "":
+			p.Path = storedAt(o.System, p.SHA256)
 		case p.Name == "":
 		case hasManifest(dir): // the directory is itself a plugin; checkName compares its name
 			p.Path = dir
@@ -61,6 +63,22 @@ func ResolveNames(o Options, c *config.Config) error {
 		}
 	}
 	return nil
+}
+
+// storedAt returns the directory of the plugin whose manifest has the digest, in the store that contains it.
+func storedAt(s System, digest string) string {
+	if s.staged != nil {
+		if dir := s.staged.Path(digest); hasManifest(dir) {
+			return dir
+		}
+	}
+	return storeIn(s).Path(digest)
+}
+
+// notStored returns the problem of a plugin that is not in the store.
+func notStored(entry config.Plugin) tomlfile.Problems {
+	return tomlfile.Problems{{File: entry.File, Line: entry.Lines["from"], Key: entry.Key + ".from",
+		What: "the plugin is not on this machine: " + entry.Path + " contains no " + manifest.FileName, Remedy: "fetch it with `bulkhead update --pinned`"}}
 }
 
 // checkName returns a problem if the manifest of a plugin that the config names by name has a different name.

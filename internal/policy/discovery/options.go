@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
 )
 
 // Options select what to open. The zero value is what `bulkhead serve` uses without flags.
@@ -44,6 +45,12 @@ func WithManifests(o Options, c *manifest.Cache) Options {
 	return o
 }
 
+// WithStaged returns o with a further store, in which plugins are looked for first: that of plugins that are yet to be added.
+func WithStaged(o Options, staged store.Store) Options {
+	o.System.staged = &staged
+	return o
+}
+
 // System contains what the host reads from its environment.
 type System struct {
 	Dir        string                           // working directory
@@ -52,6 +59,7 @@ type System struct {
 
 	ceiling   *ceilingPlace   // nil means CeilingFile
 	manifests *manifest.Cache // nil: each manifest is parsed again
+	staged    *store.Store    // nil: there is only the store of the user
 }
 
 // complete sets defaults for unset fields.

@@ -9,6 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
 )
 
 // envProject is the variable that names the project if no option does.
@@ -137,6 +138,20 @@ type baseDefault struct {
 
 // stateDir returns the directory of the plugins' state and of the trust records; "" if there is no location for it.
 func stateDir(s System) string { return ownDir(s, "XDG_STATE_HOME", defaultState) }
+
+// storeIn returns the store of plugins that were fetched.
+func storeIn(s System) store.Store {
+	if dir := ownDir(s, "XDG_DATA_HOME", defaultData); dir != "" {
+		return store.In(filepath.Join(dir, "plugins"))
+	}
+	return store.In("")
+}
+
+// Store returns the store of plugins that were fetched, which need not exist.
+func Store(s System) (store.Store, error) {
+	s, err := s.complete()
+	return storeIn(s), err
+}
 
 func cacheDir(s System) string { return ownDir(s, "XDG_CACHE_HOME", defaultCache) }
 

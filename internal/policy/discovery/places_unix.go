@@ -2,9 +2,10 @@
 
 package discovery
 
-// Defaults of the directories of configuration, state and cache.
+// Defaults of the directories of configuration, data, state and cache.
 var (
 	defaultConfig = baseDefault{belowHome: ".config"}
+	defaultData   = baseDefault{belowHome: ".local/share"}
 	defaultState  = baseDefault{belowHome: ".local/state"}
 	defaultCache  = baseDefault{belowHome: ".cache"}
 )

@@ -15,9 +15,10 @@ func lookupEnv(name string) (string, bool) {
 	return value, ok
 }
 
-// Defaults of the directories of configuration, state and cache.
+// Defaults of the directories of configuration, data, state and cache.
 var (
 	defaultConfig = baseDefault{variable: "AppData", belowHome: `AppData\Roaming`}
+	defaultData   = baseDefault{variable: "LocalAppData", belowVariable: "data", belowHome: `AppData\Local\data`}
 	defaultState  = baseDefault{variable: "LocalAppData", belowHome: `AppData\Local`}
 	defaultCache  = baseDefault{variable: "LocalAppData", belowVariable: "cache", belowHome: `AppData\Local\cache`}
 )

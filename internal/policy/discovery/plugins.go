@@ -29,9 +29,12 @@ type Candidate struct {
 	Problems tomlfile.Problems  // problems of the manifest
 }
 
-// Name returns the name in the manifest, else that of the directory.
+// Name returns the name in the manifest, else the reference by which the plugin was fetched, else the name of the directory.
 func (c Candidate) Name() string {
-	if c.isNameless() {
+	switch {
+	case c.isNameless() && c.Entry.From != "":
+		return c.Entry.From
+	case c.isNameless():
 		return filepath.Base(c.Entry.Path)
 	}
 	return c.Manifest.Name
@@ -171,6 +174,7 @@ func readManifests(o Options, entries []config.Plugin) []Candidate {
 	list := make([]Candidate, len(entries))
 	var wait sync.WaitGroup
 	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	checkStore := sync.OnceValue(storeIn(o.System).Check)
 	for i, entry := range entries {
 		wait.Go(func() {
 			places <- struct{}{}
@@ -179,10 +183,17 @@ func readManifests(o Options, entries []config.Plugin) []Candidate {
 			switch {
 			case m != nil:
 				problems = append(problems, checkName(entry, m)...)
+			case entry.From != "" && !hasManifest(entry.Path):
+				problems = notStored(entry)
 			case entry.Name != "" && !hasManifest(entry.Path):
 				problems = notInstalled(entry)
 			case entry.File != "" && !hasManifest(entry.Path):
 				problems = wrongPath(entry)
+			}
+			if entry.From != "" && m != nil {
+				if err := checkStore(); err != nil {
+					problems = append(problems, tomlfile.Problem{File: entry.File, Line: entry.Lines["from"], Key: entry.Key + ".from", What: err.Error()})
+				}
 			}
 			list[i] = Candidate{Entry: entry, Manifest: m, Problems: problems}
 			if named, _ := namedFolder(o); entry.Name != "" && named == "" && m != nil {

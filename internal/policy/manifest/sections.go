@@ -45,7 +45,7 @@ func (m *Manifest) readPlugin(t *tomlfile.Table) {
 			fmt.Sprintf("use a to z, 0 to 9 and -, beginning with a letter, at most %d", maxName))
 	}
 	m.Version = t.Required("version", `write version = "0.1.0" in [plugin]`)
-	if m.Version != "" && !isSemver(m.Version) {
+	if m.Version != "" && !IsVersion(m.Version) {
 		t.Fault("version", fmt.Sprintf("%s is not a semantic version", tomlfile.Quote(m.Version)),
 			`write three numbers, such as "0.1.0" or "1.0.0-rc.1"`)
 	}
@@ -57,8 +57,8 @@ func (m *Manifest) readPlugin(t *tomlfile.Table) {
 	m.Reads = t.OneOf("reads", ReadsOrdered, ReadsConcurrent)
 }
 
-// isSemver reports whether v is a semantic version. The package semver also accepts v1 and v1.2, which isSemver refuses.
-func isSemver(v string) bool {
+// IsVersion reports whether v is a semantic version. The package semver also accepts v1 and v1.2, which IsVersion refuses.
+func IsVersion(v string) bool {
 	v = "v" + v
 	return semver.IsValid(v) && semver.Canonical(v)+semver.Build(v) == v
 }

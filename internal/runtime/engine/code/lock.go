@@ -4,28 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
 )
-
-// poll calls try with exponential backoff until try succeeds or fails, or ctx ends. A blocking flock is not used, because it
-// cannot be cancelled.
-func poll(ctx context.Context, try func() (bool, error)) error {
-	const longest = 40 * time.Millisecond
-	for wait := time.Millisecond; ; wait = min(2*wait, longest) {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if done, err := try(); done || err != nil {
-			return err
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-		}
-	}
-}
 
 // entryLock is held while an entry is filled.
 type entryLock struct {
@@ -51,7 +32,7 @@ func (q queue) tryLockEntry(key string) (*entryLock, error) {
 // lockEntry waits for the lock of an entry.
 func (q queue) lockEntry(ctx context.Context, key string) (*entryLock, error) {
 	var lock *entryLock
-	err := poll(ctx, func() (_ bool, err error) {
+	err := filelock.Poll(ctx, func() (_ bool, err error) {
 		lock, err = q.tryLockEntry(key)
 		return lock != nil, err
 	})

@@ -44,7 +44,7 @@ func (q queue) acquireSlot(ctx context.Context, p Priority) (*os.File, error) {
 	}
 	defer waiting.Close()
 	var got *os.File
-	err = poll(ctx, func() (bool, error) {
+	err = filelock.Poll(ctx, func() (bool, error) {
 		if p == Background {
 			free, err := noForegroundWaits(waiting)
 			if err != nil || !free {

@@ -1,0 +1,106 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
+)
+
+// The states of a Stored.
+const (
+	Present = "present" // the store had it
+	Fetched = "fetched" // it was fetched
+	Failed  = "failed"  // it is not what the config pins, or cannot be fetched
+)
+
+// Stored is a plugin of the config that was fetched, and whether the store contains what the config pins.
+type Stored struct {
+	Plugin  string `json:"plugin,omitempty"` // name; empty if it is not known, because the plugin could not be fetched
+	Version string `json:"version,omitempty"`
+	From    string `json:"from"`
+	Digest  string `json:"sha256"`
+	At      string `json:"at"` // the table of the config
+	State   string `json:"state"`
+	Problem string `json:"problem,omitempty"` // why State is Failed
+}
+
+// FetchPinned puts each plugin of the config that was fetched, as it is pinned, into the store, unless it is there already. The config must be
+// one that a host with these options would use. fetcher returns the Fetcher for a reference.
+func FetchPinned(ctx context.Context, o discovery.Options, fetcher func(reference string) *source.Fetcher) ([]Stored, error) {
+	config, file, err := findConfigFile(o)
+	if err != nil {
+		return nil, err
+	}
+	if !file.Exists {
+		return nil, usage.Errorf("there is no %s, so nothing is pinned: add plugins with `bulkhead add REF`, or pass the config's path with --config", config.File)
+	}
+	c, problems, err := discovery.ParseTrusted(o, config, file.Data)
+	if err == nil {
+		err = problems.Err()
+	}
+	if err != nil {
+		return nil, &usage.Error{Err: err}
+	}
+	plugins, err := discovery.Store(o.System)
+	if err != nil {
+		return nil, err
+	}
+	all := []Stored{}
+	for _, p := range c.Plugins {
+		if p.From == "" {
+			continue
+		}
+		stored := fetchPinned(ctx, plugins, p, fetcher)
+		if ctx.Err() != nil {
+			return all, context.Cause(ctx)
+		}
+		all = append(all, stored)
+	}
+	return all, nil
+}
+
+func fetchPinned(ctx context.Context, plugins store.Store, p config.Plugin, fetcher func(reference string) *source.Fetcher) Stored {
+	s := Stored{From: p.From, Digest: p.SHA256, At: p.At("from"), State: Present}
+	opened, err := plugins.Plugin(p.SHA256)
+	if err != nil {
+		s.State = Fetched
+		opened, err = addPinned(ctx, plugins, p, fetcher)
+	}
+	if opened != nil {
+		s.Plugin, s.Version = opened.Manifest.Name, opened.Manifest.Version
+	}
+	if err != nil {
+		s.State, s.Problem = Failed, err.Error()
+	}
+	return s
+}
+
+// addPinned fetches the plugin of a table of the config, and adds it to the store if it is what the table pins.
+func addPinned(ctx context.Context, plugins store.Store, p config.Plugin, fetcher func(reference string) *source.Fetcher) (*store.Plugin, error) {
+	r, err := source.Parse(p.From, p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if r.Kind == source.Directory {
+		return nil, fmt.Errorf("%s is not a reference that can be fetched: write its directory in path", p.From)
+	}
+	data, err := fetcher(p.From).Fetch(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := store.Open(data)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", r.Label(), err)
+	case opened.Manifest.Digest != p.SHA256:
+		return opened, fmt.Errorf("%s is now %s %s, whose plugin.toml has the SHA-256 %s; the config pins %s", r.Label(), opened.Manifest.Name, opened.Manifest.Version, opened.Manifest.Digest, p.SHA256)
+	}
+	_, err = plugins.Add(ctx, opened, store.Origin{From: p.From, Fetched: time.Now().UTC().Truncate(time.Second)})
+	return opened, err
+}

@@ -1,0 +1,46 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+const (
+	originName = "origin.json"
+	maxOrigin  = 64 << 10 // bytes
+)
+
+// Origin records where a plugin of the store comes from. It explains, and grants nothing.
+type Origin struct {
+	From    string    `json:"from"`    // the reference by which it was fetched first
+	Archive string    `json:"archive"` // SHA-256 of the archive
+	Size    int64     `json:"size"`    // bytes of the archive
+	Fetched time.Time `json:"fetched"`
+}
+
+func (o Origin) encode() ([]byte, error) {
+	text, err := rawjson.MarshalIndent(o, "  ")
+	return append(text, '\n'), err
+}
+
+// readOrigin returns the origin of the plugin in dir.
+func readOrigin(dir string) (Origin, error) {
+	var o Origin
+	data, err := filesystem.ReadFile(filesystem.OS{}, filepath.Join(dir, originName), maxOrigin)
+	if err != nil {
+		return o, err
+	}
+	if err := json.Unmarshal(data, &o); err != nil {
+		return o, fmt.Errorf("%s: %w", originName, err)
+	}
+	if !userfile.IsDigest(o.Archive) {
+		return o, fmt.Errorf("%s: archive is not a SHA-256 in hex", originName)
+	}
+	return o, nil
+}

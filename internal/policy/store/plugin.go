@@ -1,0 +1,65 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+// Plugin is the content of a plugin's archive, which is valid.
+type Plugin struct {
+	Manifest *manifest.Manifest // as if it were in the directory "."
+	Archive  string             // SHA-256 of the archive in lower-case hex
+	Size     int64              // bytes of the archive
+
+	files []archive.File
+}
+
+// Open checks the archive of a plugin: its encoding, the manifest, and the digest of the module. The content is not trusted by this: the
+// digest of the manifest is what a config pins.
+func Open(data []byte) (*Plugin, error) {
+	files, err := archive.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("it is not the archive of a plugin: %w", err)
+	}
+	content := func(name string) ([]byte, bool) {
+		at := slices.IndexFunc(files, func(f archive.File) bool { return f.Name == name })
+		if at < 0 {
+			return nil, false
+		}
+		return files[at].Data, true
+	}
+	text, ok := content(manifest.FileName)
+	if !ok {
+		return nil, errors.New("the archive has no " + manifest.FileName)
+	}
+	if _, reserved := content(originName); reserved {
+		return nil, errors.New("the archive has a file " + originName + ", a name that the store uses itself")
+	}
+	m, problems := manifest.Parse(manifest.FileName, text)
+	if err := problems.Err(); err != nil {
+		return nil, fmt.Errorf("its manifest is invalid: %w", err)
+	}
+	if m.Module.SHA256 == "" {
+		return nil, errors.New("its manifest does not contain the module's SHA-256, so the module cannot be pinned")
+	}
+	module, ok := content(filepath.ToSlash(m.Module.File))
+	if !ok {
+		return nil, fmt.Errorf("the archive has no %s, the module that the manifest names", m.Module.File)
+	}
+	if sum := digest(module); sum != m.Module.SHA256 {
+		return nil, fmt.Errorf("its module %s has the SHA-256 %s, and the manifest names %s", m.Module.File, sum, m.Module.SHA256)
+	}
+	return &Plugin{Manifest: m, Archive: digest(data), Size: int64(len(data)), files: files}, nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
