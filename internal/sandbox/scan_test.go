@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -258,7 +260,7 @@ func TestScanDerivesNothingAfterError(t *testing.T) {
 	w, box := scanBox(t, func(c *Config) {
 		c.Derive = func(context.Context, Derivation, DerivedFile) ([]byte, error) {
 			calls++
-			return nil, errors.New("broken")
+			return nil, fmt.Errorf("broken: %w", fs.ErrNotExist) // which is not the error of a file that has changed
 		}
 	})
 	box.Operate(t.Context(), scanRequest(t, abi.Scan{Path: w.path("$W/scan"), Match: []string{"*"}, Data: "derived"}))
@@ -275,27 +277,64 @@ func TestScanOfReplacedFileHasNoDigest(t *testing.T) {
 		"other bytes":  func(path string) error { return os.WriteFile(path, []byte("changed"), 0o644) },
 		"another file": func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, []byte("new"), 0o644)) },
 	} {
-		var w world
-		replaced, spent := false, 0
-		w, box := scanBox(t, func(c *Config) {
-			c.Spend = func(_ context.Context, bytes int) {
-				if spent += bytes; bytes == 4*16<<10 && !replaced { // the charge for reading the file, after it was described
-					replaced = true
-					if err := replace(w.path("$W/scan/sub/c.md")); err != nil {
-						t.Error(err)
+		for _, data := range []string{abi.ScanDataContent, abi.ScanDataSHA256} {
+			var w world
+			replaced := false
+			w, box := scanBox(t, func(c *Config) {
+				c.Spend = func(_ context.Context, bytes int) {
+					if bytes == 4*16<<10 && !replaced { // the charge for reading the file, after it was described
+						replaced = true
+						if err := replace(w.path("$W/scan/sub/c.md")); err != nil {
+							t.Error(err)
+						}
 					}
 				}
+			})
+			entries, _ := decodeScan(t, box.Operate(t.Context(), scanRequest(t, abi.Scan{Path: w.path("$W/scan/sub"), Match: []string{"c.md"}, Data: data})))
+			want, err := os.ReadFile(w.path("$W/scan/sub/c.md"))
+			if err == nil && data == abi.ScanDataSHA256 {
+				sum := sha256.Sum256(want)
+				want = sum[:]
 			}
-		})
-		entries, _ := decodeScan(t, box.Operate(t.Context(), scanRequest(t, abi.Scan{Path: w.path("$W/scan/sub"), Match: []string{"c.md"}, Data: "sha256"})))
-		want := []byte(nil)
-		if content, err := os.ReadFile(w.path("$W/scan/sub/c.md")); err == nil {
-			sum := sha256.Sum256(content)
-			want = sum[:]
+			if !replaced || !bytes.Equal(entries[0].data, want) || (entries[0].state == abi.ScanUnreadable) != (err != nil) {
+				t.Errorf("%s, %s: got %s", name, data, entries[0].text())
+			}
 		}
-		if !replaced || !bytes.Equal(entries[0].data, want) || (entries[0].state == abi.ScanUnreadable) != (want == nil) {
-			t.Errorf("%s: got %s", name, entries[0].text())
+	}
+}
+
+// What does not fit into an answer is not read for it.
+func TestScanDoesNotReadWhatDoesNotFit(t *testing.T) {
+	spent := 0
+	w, box := scanBox(t, func(c *Config) { c.Spend = func(_ context.Context, bytes int) { spent += bytes } })
+	testenv.WriteFiles(t, w.path("$W/scan/new"), map[string]string{"a": "a", "b": strings.Repeat("b", 1000)})
+	entries, more := decodeScan(t, box.Operate(t.Context(), scanRequest(t, abi.Scan{Path: w.path("$W/scan/new"), Match: []string{"*"}, Max: 500})))
+	// Two names are listed, compared and described, and reading their files is charged, but the content of the first file only.
+	if want := 2*(1024+1+16<<10+4*16<<10) + 1; len(entries) != 1 || !more || spent != want {
+		t.Errorf("got %s, charged %d bytes, want %d", texts(entries), spent, want)
+	}
+}
+
+func TestScanShowsWhatCannotBeRead(t *testing.T) {
+	if testenv.AsNobody(t) {
+		return
+	}
+	derived := 0
+	w, box := scanBox(t, func(c *Config) {
+		c.Derive = func(_ context.Context, _ Derivation, file DerivedFile) ([]byte, error) {
+			derived++
+			return file.Read()
 		}
+	})
+	for _, name := range []string{"$W/scan/sub/c.md", "$W/scan/sub/deeper"} {
+		if err := os.Chmod(w.path(name), 0); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.Chmod(w.path(name), 0o755) })
+	}
+	entries, _ := decodeScan(t, box.Operate(t.Context(), scanRequest(t, abi.Scan{Path: w.path("$W/scan/sub"), Match: []string{"*"}, Depth: 2, Data: abi.ScanDataDerived})))
+	if len(entries) != 2 || entries[0].state != abi.ScanUnreadable || entries[1].state != abi.ScanUnreadable || derived != 1 {
+		t.Errorf("got %s; the derive function was called %d times", texts(entries), derived)
 	}
 }
 

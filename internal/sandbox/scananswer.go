@@ -135,16 +135,14 @@ func (a *scanAnswer) appendData(e *vfs.Scanned) byte {
 		}
 		err := a.tryData(e)
 		switch {
-		case err == nil || a.more || a.err != nil:
+		case err == nil || a.err != nil:
 			return abi.ScanOK
 		case errors.Is(err, ErrDerive):
 			return abi.ScanFailed
 		case try > 0 || !vfs.IsChanged(err):
 			return abi.ScanUnreadable
 		}
-		if e.Refresh(); e.Unreadable {
-			return abi.ScanUnreadable
-		}
+		e.Refresh() // what is no regular file any more cannot be read
 	}
 }
 

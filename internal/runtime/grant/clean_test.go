@@ -126,6 +126,39 @@ func TestFailedRemovalIsReportedOnce(t *testing.T) {
 	}
 }
 
+func TestHolderOfOneDirectoryIsRemoved(t *testing.T) {
+	w := newWorld(t)
+	staging := w.dir(".local/state/bulkhead/.staging")
+	w.must(os.WriteFile(filepath.Join(w.dir(filepath.Join(staging, "holder/dir")), "file"), nil, 0o600))
+	var log bytes.Buffer
+	w.Config.Log = hclog.New(&hclog.LoggerOptions{Output: &log})
+	w.resolve()
+	if left := w.entries(staging); len(left) > 0 || log.Len() > 0 {
+		t.Errorf("left over: %q, logged: %s", left, &log)
+	}
+}
+
+// TestFirstHolderThatStaysIsNamed has holders whose removal fails for want of attempts.
+func TestFirstHolderThatStaysIsNamed(t *testing.T) {
+	parent, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer parent.Close()
+	c := cleaner{left: 0}
+	for _, name := range []string{"one", "two"} {
+		if err := os.MkdirAll(filepath.Join(parent.Name(), name, "a"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if c.removeHolder(parent, name, "path of "+name) {
+			t.Errorf("%s was removed", name)
+		}
+	}
+	if c.kept != 2 || c.first != "path of one" || c.reason != errTooMany {
+		t.Errorf("got %+v", c)
+	}
+}
+
 func TestUnreadableLeftoverDoesNotFailResolve(t *testing.T) {
 	if testenv.AsNobody(t) {
 		return
