@@ -13,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sys"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 
 // The bounds are in digits here, so that a change of a constant fails.
@@ -174,5 +175,33 @@ func TestAccessDecidesOnAbsentPaths(t *testing.T) {
 	}
 	if _, err := w.fs.Access("relative\x00"); err == nil {
 		t.Error("a path with a zero is accepted")
+	}
+}
+
+// Access tells where a path was refused, and by which mount. Nothing behind that place is disclosed.
+func TestAccessTellsWherePathIsRefused(t *testing.T) {
+	w := newWorld(t, func(c *vfs.Config) { c.Hidden = func(p string, _ bool) bool { return strings.Contains(p, "/module") } })
+	gitDirectories(w)
+	mounts, err := vfs.NewMounts([]vfs.Mount{{Path: "/absent/hooks", Write: true, InGit: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent := vfs.New(vfs.Config{Mounts: mounts})
+	for name, c := range map[string]struct {
+		tree *vfs.FS
+		path string
+		want vfs.Access
+	}{
+		"a link at a mount":           {w.fs, w.at("p/evil/canary.txt"), vfs.Access{Path: w.at("p/evil"), Mount: w.at("p/evil")}},
+		"a hidden directory":          {w.fs, w.at("w/module/x/y"), vfs.Access{Path: w.at("w/module"), Mount: w.at("w"), Hidden: true}},
+		"in no mount":                 {w.fs, w.at("out/x/y"), vfs.Access{Path: w.at("out")}},
+		"in .git":                     {w.fs, w.at("w/.git/config"), vfs.Access{Path: w.at("w/.git/config"), Mount: w.at("w"), Git: true, Read: true}},
+		"in a bare repository":        {w.fs, w.at("w/.bare/config"), vfs.Access{Path: w.at("w/.bare/config"), Mount: w.at("w"), Git: true, Read: true}},
+		"in a link called .git":       {w.fs, w.at("w/linked/.git/inner/b.txt"), vfs.Access{Path: w.at("w/dir/b.txt"), Mount: w.at("w"), Git: true, Read: true}},
+		"in an absent mount of git's": {absent, "/absent/hooks/x", vfs.Access{Path: "/absent/hooks/x", Mount: "/absent/hooks", Git: true, Read: true}},
+	} {
+		if got, err := c.tree.Access(c.path); err != nil || got != c.want {
+			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, c.want)
+		}
 	}
 }

@@ -56,6 +56,7 @@ func TestUngrantedChangesAreRefused(t *testing.T) {
 		"put a link in an absent writable one's":      {symlinks("w", "absent"), sys.EPERM},
 		"put a file in an absent mount's place":       {writes("absent"), sys.EPERM},
 		"move a directory to an absent mount's place": {renames("w/dir", "absent"), sys.EPERM},
+		"write in .git by a link behind it":           {writes("w/linked/.git/inner/b.txt"), sys.EPERM},
 		"make an absent read-only mount":              {mkdirs("absent-ro"), sys.EACCES},
 		"make an absent nested read-only mount":       {mkdirs("p/later"), sys.EACCES},
 		"write in .git":                               {writes("w/.git/config"), sys.EPERM},

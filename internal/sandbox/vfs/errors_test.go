@@ -233,3 +233,54 @@ func TestBornIsKnownOfGrantedFilesOnly(t *testing.T) {
 		}
 	}
 }
+
+// A directory that appears at the path of an absent mount has the access of that mount, not of the mount around it.
+func TestDirectoryAtAbsentMountHasItsAccess(t *testing.T) {
+	w := newWorld(t)
+	w.put("p/later/f", "f")
+	w.put("p/git/f", "f")
+	for name, c := range map[string]struct {
+		mount vfs.Mount
+		want  sys.Errno
+	}{
+		"p/later": {vfs.Mount{Path: w.at("p/later")}, sys.EACCES},
+		"p/git":   {vfs.Mount{Path: w.at("p/git"), Write: true, InGit: true}, sys.EPERM},
+	} {
+		outer, err := os.Open(w.at("p"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer outer.Close()
+		mounts, err := vfs.NewMounts([]vfs.Mount{{Path: w.at("p"), Write: true, Dir: outer}, c.mount})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.fs = vfs.New(vfs.Config{Mounts: mounts})
+		if got, errno := w.read(name + "/f"); got != "f" || errno != 0 {
+			t.Errorf("%s: read %q, %v", name, got, errno)
+		}
+		for change, do := range map[string]change{
+			"write a file": writes(name + "/f"), "make one": writes(name + "/new"), "set its mode": chmods(name), "make a directory": mkdirs(name + "/new"),
+		} {
+			if errno := do(w); errno != c.want {
+				t.Errorf("%s: %s: got %v, want %v", name, change, errno, c.want)
+			}
+		}
+	}
+}
+
+// A target that ends in a slash is a directory, and so is what the link stands for at the end of a path.
+func TestTargetWithTrailingSlashIsDirectory(t *testing.T) {
+	w := newWorld(t)
+	w.put("w/tofile", "->a.txt/")
+	w.put("w/todir", "->dir/")
+	w.put("w/tonew", "->new/")
+	for name, want := range map[string]sys.Errno{"w/tofile": sys.ENOTDIR, "w/todir": 0, "w/todir/b.txt": 0} {
+		if _, errno := w.fs.Stat(w.in(name)); errno != want {
+			t.Errorf("%s: got %v, want %v", name, errno, want)
+		}
+	}
+	if errno := w.write("w/tonew", "x"); errno != sys.EISDIR {
+		t.Errorf("a new file through a link to a directory: got %v", errno)
+	}
+}

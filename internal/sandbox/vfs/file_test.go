@@ -95,6 +95,30 @@ func TestOpenFlagsApplyToHandle(t *testing.T) {
 	}
 }
 
+func TestDirectoryIsRewoundOnly(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"", "w"} {
+		d := w.mustOpen(name, sys.O_RDONLY|sys.O_DIRECTORY)
+		for offset, whence := range map[int64]int{1: io.SeekStart, -1: io.SeekStart, 0: io.SeekCurrent, 2: io.SeekEnd} {
+			if _, errno := d.Seek(offset, whence); errno != sys.EINVAL {
+				t.Errorf("%q: seek to %d from %d: got %v", name, offset, whence, errno)
+			}
+		}
+		if first, again := w.names(d, 2), w.names(d, 2); len(first) == 0 || len(again) != 0 {
+			t.Errorf("%q: got %q, then %q", name, first, again)
+		}
+		handles := w.fs.Handles()
+		for range 2 {
+			if errno := d.Close(); errno != 0 || w.fs.Handles() != handles-1 {
+				t.Errorf("%q: close: %v, %d handles", name, errno, w.fs.Handles())
+			}
+		}
+		if _, errno := d.Readdir(1); errno != sys.EBADF {
+			t.Errorf("%q: listing a closed directory: got %v", name, errno)
+		}
+	}
+}
+
 func TestDirectoryHandle(t *testing.T) {
 	w := newWorld(t)
 	var want []string

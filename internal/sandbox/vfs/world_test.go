@@ -46,6 +46,7 @@ var layout = map[string]string{
 	"w/.git/hooks/":         "",
 	"w/linked/.git":         "->../gitdata",
 	"w/gitdata/config":      "[core]",
+	"w/gitdata/inner":       "->../dir",
 	"w/module/.git/HEAD":    "ref",
 	"workshop/canary.txt":   canary,
 	"ro/r.txt":              "r",
