@@ -81,6 +81,17 @@ func TestAdmitAcceptsLargestRequests(t *testing.T) {
 	}
 }
 
+// An operation without lists has at most 100 JSON values in its parameters.
+func TestParametersHave100Values(t *testing.T) {
+	box := newWorld(t).new(t, Setup{})
+	for members, want := range map[int]bool{99: true, 100: false} { // the object is a value, too
+		params := `{"name":"n"` + strings.Repeat(`,"more":0`, members-1) + `}`
+		if err := box.admit(abi.HostRequest{Op: abi.OpLock, Params: []byte(params)}); (err == nil) != want {
+			t.Errorf("%d members: got %v", members, err)
+		}
+	}
+}
+
 func TestOperationsWithoutGrantAreDenied(t *testing.T) {
 	box := newWorld(t).new(t, Setup{})
 	for op, want := range map[string]string{
