@@ -277,6 +277,27 @@ func TestHiddenPathsDoNotExist(t *testing.T) {
 	}
 }
 
+// A hidden path that is granted itself, or as an alias, is listed in the mount around it.
+func TestGrantedPathIsListedWhereItIsHidden(t *testing.T) {
+	w := newWorld(t)
+	w.put("w/toro2", "->../ro")
+	w.fs = vfs.New(vfs.Config{
+		Mounts: vfs.MountsAt(t, vfs.Mount{Path: w.at("w")}, vfs.Mount{Path: w.at("w/module")}, vfs.Mount{Path: w.at("ro"), Aliases: []string{w.at("w/toro2")}}),
+		Hidden: func(p string, _ bool) bool {
+			return p == w.at("w/module") || p == w.at("w/toro2") || p == w.at("w/dir")
+		},
+	})
+	got := w.names(w.mustOpen("w", sys.O_RDONLY), -1)
+	for name, want := range map[string]bool{"module": true, "toro2": true, "dir": false, "a.txt": true} {
+		if slices.Contains(got, name) != want {
+			t.Errorf("%s: listed %t, want %t", name, !want, want)
+		}
+		if _, errno := w.fs.Stat(w.in("w/" + name)); (errno == 0) != want {
+			t.Errorf("%s: stat: %v", name, errno)
+		}
+	}
+}
+
 // A mount is the directory that was opened. A directory that replaces it at its path is not granted.
 func TestMountKeepsOpenedDirectory(t *testing.T) {
 	w := newWorld(t)
