@@ -2,22 +2,32 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"golang.org/x/mod/semver"
 )
 
 // linked is what the compiled files of a platform consist of.
 type linked struct {
 	program *debug.BuildInfo
 	plugins map[string]*debug.BuildInfo // by name
+}
+
+// module is a linked third-party module. The go.mod in the directory from selects it.
+type module struct {
+	*debug.Module
+	from string
 }
 
 // linkedIn reads the build information of the program and the plugins of a platform.
@@ -51,27 +61,30 @@ func moduleInfo(file string) (*debug.BuildInfo, error) {
 	return debug.ParseBuildInfo(string(text))
 }
 
-// modules returns the linked third-party modules, sorted, each with one version.
-func (l linked) modules() []*debug.Module {
-	var all []*debug.Module
-	for _, info := range append([]*debug.BuildInfo{l.program}, valuesOf(l.plugins)...) {
+// modules returns the linked third-party modules, sorted, each version once. A plugin with a go.mod is a module of its own, which may
+// link other versions than the program.
+func (l linked) modules(root string) []module {
+	var all []module
+	add := func(info *debug.BuildInfo, from string) {
 		for _, m := range info.Deps {
 			if m.Replace != nil {
 				m = m.Replace
 			}
-			all = append(all, m)
+			all = append(all, module{m, from})
 		}
 	}
-	slices.SortFunc(all, func(a, b *debug.Module) int { return strings.Compare(a.Path, b.Path) })
-	return slices.CompactFunc(all, func(a, b *debug.Module) bool { return a.Path == b.Path && a.Version == b.Version })
-}
-
-func valuesOf(plugins map[string]*debug.BuildInfo) []*debug.BuildInfo {
-	var all []*debug.BuildInfo
-	for _, info := range plugins {
-		all = append(all, info)
+	add(l.program, root)
+	for _, name := range slices.Sorted(maps.Keys(l.plugins)) {
+		from := filepath.Join(root, "plugins", name)
+		if _, err := os.Stat(filepath.Join(from, "go.mod")); err != nil {
+			from = root
+		}
+		add(l.plugins[name], from)
 	}
-	return all
+	slices.SortStableFunc(all, func(a, b module) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), semver.Compare(a.Version, b.Version))
+	})
+	return slices.CompactFunc(all, func(a, b module) bool { return a.Path == b.Path && a.Version == b.Version })
 }
 
 // licenceFile matches the names of files that have to accompany copies of a module.
@@ -88,8 +101,8 @@ func (r *release) writeNotices(ctx context.Context, dir string, p platform) erro
 	if err := appendLicences(&text, "Go "+strings.TrimPrefix(r.goVersion, "go"), r.goRoot); err != nil {
 		return err
 	}
-	for _, m := range l.modules() {
-		source, err := r.output(ctx, "go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", m.Path)
+	for _, m := range l.modules(r.root) {
+		source, err := r.output(ctx, "go", "list", "-C", m.from, "-mod=readonly", "-m", "-f", "{{.Dir}}", m.Path)
 		if err != nil {
 			return err
 		}

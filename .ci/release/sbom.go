@@ -54,8 +54,8 @@ func (r *release) sbom(p platform) (*cdx.BOM, error) {
 		*dependencies[0].Dependencies = append(*dependencies[0].Dependencies, plugin.BOMRef)
 	}
 	slices.Sort(*dependencies[0].Dependencies)
-	for _, m := range append(l.modules(), standardLibrary(r.goVersion)) {
-		c := cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: purl(m), PackageURL: purl(m), Name: m.Path, Version: m.Version}
+	for _, m := range append(l.modules(r.root), module{standardLibrary(r.goVersion), r.root}) {
+		c := cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: purl(m.Module), PackageURL: purl(m.Module), Name: m.Path, Version: m.Version}
 		if m.Sum != "" {
 			c.Properties = &[]cdx.Property{{Name: "go.sum", Value: m.Sum}}
 		}
