@@ -40,7 +40,8 @@ func newPluginBuild() *cobra.Command {
 		Long: `Compile each plugin to dist/plugins/<name>: the module, and the manifest with the
 module's SHA-256. The build fails if the handlers do not match the manifest; the output
 of the previous build is then preserved. Several plugins are built side by side; if one
-fails, the others are built nevertheless, and the exit code is 2.
+fails, the others are built nevertheless, and the exit code is 2. If one of several
+lacks the tools of its language, it is left out and named, which is no failure.
 
 Go plugins require the go command; a plugin with [build] command runs that command,
 one plugin's at a time, each for at most half an hour.`,
@@ -51,6 +52,8 @@ one plugin's at a time, each for at most half an hour.`,
 		RunE: func(c *cobra.Command, dirs []string) error {
 			options := buildOptions()
 			options.Out, options.Progress = out, tasksOn(os.Stderr, asJSON)
+			leftOut := []build.UnavailableError{}
+			options.LeftOut = func(e build.UnavailableError) { leftOut = append(leftOut, e) }
 			results, err := build.All(c.Context(), dirs, options)
 			options.Progress.Close()
 			for _, r := range results {
@@ -60,8 +63,13 @@ one plugin's at a time, each for at most half an hour.`,
 				if results == nil {
 					results = []build.Result{}
 				}
-				if perr := printJSON(c.OutOrStdout(), map[string]any{"plugins": results}); perr != nil {
+				if perr := printJSON(c.OutOrStdout(), map[string]any{"plugins": results, "left_out": leftOut}); perr != nil {
 					return perr
+				}
+			}
+			for _, e := range leftOut {
+				if !asJSON {
+					fmt.Fprintf(c.ErrOrStderr(), "left out: %s: %s\n", e.Name, e.Reason)
 				}
 			}
 			if err != nil && c.Context().Err() == nil {
@@ -71,7 +79,7 @@ one plugin's at a time, each for at most half an hour.`,
 		},
 	}
 	c.Flags().StringVarP(&out, "out", "o", "", "output `directory`, with a subdirectory for each plugin (default: dist/plugins)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"plugins\": [{\"name\", \"dir\", \"module\", \"sha256\", \"size\", \"took_ns\"}]}")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"plugins\": [{\"name\", \"dir\", \"module\", \"sha256\", \"size\", \"took_ns\"}],\n\"left_out\": [{\"name\", \"dir\", \"reason\"}]}")
 	completeDirs(c)
 	return c
 }

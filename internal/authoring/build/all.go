@@ -75,7 +75,10 @@ func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
 		})
 	}
 	builds.Wait()
-	return gather(dirs, results, failures)
+	if len(dirs) == 1 {
+		o.LeftOut = nil
+	}
+	return gather(dirs, results, failures, o.LeftOut)
 }
 
 // taskName names the build of a source, which is nil if its manifest cannot be parsed.
@@ -86,14 +89,19 @@ func taskName(dir string, s *source) string {
 	return s.m.Name
 }
 
-// gather returns the results without failures, and the joined failures.
-func gather(dirs []string, results []Result, failures []error) ([]Result, error) {
+// gather returns the results without failures, and the joined failures. It passes plugins whose build commands lack a tool to leftOut,
+// unless that is nil.
+func gather(dirs []string, results []Result, failures []error, leftOut func(UnavailableError)) ([]Result, error) {
 	var built []Result
 	for i, err := range failures {
 		var ps tomlfile.Problems
+		var lacking *UnavailableError
 		switch {
 		case err == nil:
 			built = append(built, results[i])
+		case errors.As(err, &lacking) && leftOut != nil:
+			leftOut(*lacking)
+			failures[i] = nil
 		case errors.As(err, &ps): // each problem is a line
 			failures[i] = fmt.Errorf("%s: not built:\n%w", dirs[i], err)
 		default:

@@ -41,6 +41,9 @@ type Options struct {
 	// Built is called when All has built a plugin, with its index, while All builds others. It may be called concurrently. Nil: nothing
 	// is called.
 	Built func(index int)
+	// LeftOut is called by All, after all builds, for each plugin whose build command exits with 69 because it lacks a tool, if All builds
+	// several. Nil, or a single plugin: that is a failure.
+	LeftOut func(UnavailableError)
 	// Grace is how long a build command may clean up after a cancellation; 0: five seconds.
 	Grace time.Duration
 }
@@ -116,7 +119,9 @@ func (b *builder) close() {
 func (b *builder) build(ctx context.Context, s *source, ps tomlfile.Problems, turn *turn, task *progress.Task) (result Result, err error) {
 	defer turn.end()
 	defer func() {
-		if err != nil {
+		if lacking := (*UnavailableError)(nil); errors.As(err, &lacking) {
+			task.Fail("a tool is missing")
+		} else if err != nil {
 			task.Fail("") // the caller shows err
 		}
 	}()

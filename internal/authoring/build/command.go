@@ -46,7 +46,25 @@ func run(ctx context.Context, dir, output string, env, command []string, grace t
 	if text == "" {
 		return fmt.Errorf("%w, and it printed nothing", err)
 	}
-	return fmt.Errorf("%w:\n%s", err, text)
+	return &outputError{err, text}
+}
+
+// outputError is the error of a program that printed something.
+type outputError struct {
+	error
+	text string // indented
+}
+
+func (e *outputError) Error() string { return fmt.Sprintf("%v:\n%s", e.error, e.text) }
+
+func (e *outputError) Unwrap() error { return e.error }
+
+// printed returns what the program of an error of run printed, as one line.
+func printed(err error) string {
+	if output := (*outputError)(nil); errors.As(err, &output) {
+		return strings.Join(strings.Fields(output.text), " ")
+	}
+	return "it printed nothing"
 }
 
 // tail returns the last maxOutput bytes of a file, indented, without an incomplete first line.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,43 @@ func TestCancelledBuildKillsProcessesAndRemovesFiles(t *testing.T) {
 	}
 	if left := read(t, out); len(left) > 0 {
 		t.Errorf("the cancelled build left %v", left)
+	}
+}
+
+// A plugin whose build command exits with 69 is left out of a build of several. Alone, or without LeftOut, it is a failure, and another exit
+// code always is.
+func TestAllLeavesOutPluginThatLacksTool(t *testing.T) {
+	fails := func(name, script string) string {
+		manifest := strings.Replace(head, `"hand"`, `"`+name+`"`, 1) + "[build]\ncommand = ['sh', '-c', '" + script + "']\n" + tools("one")
+		return files{"plugin.toml": manifest}.write(t, t.TempDir())
+	}
+	lacking, failing, works := fails("lacking", "echo there is no clang >&2; exit 69"), fails("failing", "exit 70"), good().write(t, t.TempDir())
+	all := func(report bool, dirs ...string) (built, leftOut []string, err error) {
+		options := build.Options{Out: t.TempDir()}
+		if report {
+			options.LeftOut = func(e build.UnavailableError) { leftOut = append(leftOut, e.Name+": "+e.Reason) }
+		}
+		results, err := build.All(t.Context(), dirs, options)
+		for _, r := range results {
+			built = append(built, r.Name)
+		}
+		return built, leftOut, err
+	}
+	if built, leftOut, err := all(true, lacking, works); err != nil || !slices.Equal(built, []string{"hand"}) || !slices.Equal(leftOut, []string{"lacking: there is no clang"}) {
+		t.Errorf("got %q, left out %q, %v", built, leftOut, err)
+	}
+	for name, c := range map[string]struct {
+		report bool
+		dirs   []string
+		want   string
+	}{
+		"alone":             {true, []string{lacking}, "exit status 69:\n  there is no clang"},
+		"not reported":      {false, []string{lacking, works}, "exit status 69:\n  there is no clang"},
+		"another exit code": {true, []string{failing, works}, "exit status 70"},
+	} {
+		if _, leftOut, err := all(c.report, c.dirs...); err == nil || !strings.Contains(err.Error(), c.want) || leftOut != nil {
+			t.Errorf("%s: got %v, left out %q, want %s", name, err, leftOut, c.want)
+		}
 	}
 }
 

@@ -27,7 +27,11 @@ func (b *builder) makeModule(ctx context.Context, s *source, st *stage, task *pr
 	if command := s.m.Build.Command; len(command) > 0 {
 		task.Step("running %s in %s", tomlfile.Quote(commandLine(command)), s.dir)
 		if err := b.run(ctx, s, st, nil, command); err != nil {
-			return nil, tomlfile.Problems{s.commandProblem("command", tomlfile.Quote(commandLine(command)), err)}
+			ps := tomlfile.Problems{s.commandProblem("command", tomlfile.Quote(commandLine(command)), err)}
+			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == exitUnavailable {
+				return nil, &UnavailableError{s.m.Name, s.dir, printed(err), ps}
+			}
+			return nil, ps
 		}
 	}
 	module, err := s.openModule()
@@ -66,6 +70,23 @@ func (b *builder) compile(ctx context.Context, s *source, st *stage, task *progr
 	}
 	return module, err
 }
+
+// exitUnavailable is the exit code by which a build command says that it lacks a tool: EX_UNAVAILABLE of sysexits.h.
+const exitUnavailable = 69
+
+// UnavailableError is the error of a plugin whose build command lacks a tool. It wraps the problem that other failures of the command
+// are.
+type UnavailableError struct {
+	Name   string `json:"name"`
+	Dir    string `json:"dir"`
+	Reason string `json:"reason"` // what the command printed
+
+	problems tomlfile.Problems
+}
+
+func (e *UnavailableError) Error() string { return e.problems.Error() }
+
+func (e *UnavailableError) Unwrap() error { return e.problems }
 
 // tooLongError is the error of a build command that was ended because it exceeded its time limit.
 type tooLongError struct{ limit time.Duration }

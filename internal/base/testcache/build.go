@@ -1,6 +1,7 @@
 package testcache
 
 import (
+	"errors"
 	"fmt"
 	"go/build"
 	"os"
@@ -114,7 +115,7 @@ func Plugins(program string, dirs ...string) (string, error) {
 		if dir, err = filepath.Abs(dir); err == nil {
 			err = s.addPackage(&modules.Context, dir)
 		}
-		if err == nil {
+		if none := (*build.NoGoError)(nil); err == nil || errors.As(err, &none) { // a plugin in another language
 			err = s.addTree(dir)
 		}
 		if err != nil {
