@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,11 +13,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
 
-const mainPackage = "github.com/bulkhead-mcp/bulkhead/cmd/bulkhead"
+const (
+	mainModule  = "github.com/bulkhead-mcp/bulkhead"
+	mainPackage = mainModule + "/cmd/bulkhead"
+)
 
 // texts are the files and directories of the checkout that each archive contains. Their links must resolve in it.
 var texts = []string{"LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "docs", "examples", "sdk"}
@@ -93,13 +99,17 @@ func buildEnv() []string {
 func (r *release) buildCommon(ctx context.Context, program, dir string) error {
 	progress("compiling the plugins %s", strings.Join(r.plugins, ", "))
 	plugins := filepath.Join(dir, "plugins")
-	args := []string{"plugin", "build", "-o", plugins}
+	args := []string{"plugin", "build", "--json", "-o", plugins}
 	for _, name := range r.plugins {
 		args = append(args, filepath.Join("plugins", name))
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.Env = r.root, buildEnv()
+	var report bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout = r.root, buildEnv(), &report
 	if err := runQuietly(cmd); err != nil {
+		return err
+	}
+	if err := r.leaveOut(report.Bytes()); err != nil {
 		return err
 	}
 	if err := r.writeModuleSums(plugins); err != nil {
@@ -109,6 +119,22 @@ func (r *release) buildCommon(ctx context.Context, program, dir string) error {
 		return err
 	}
 	return r.writeCompletions(ctx, program, filepath.Join(dir, "completions"))
+}
+
+// leaveOut removes the plugins that `bulkhead plugin build` left out, because this machine lacks a tool chain, and names them.
+func (r *release) leaveOut(report []byte) error {
+	var built struct {
+		LeftOut []struct{ Name, Reason string } `json:"left_out"`
+	}
+	if err := json.Unmarshal(report, &built); err != nil {
+		return fmt.Errorf("the result of bulkhead plugin build: %w", err)
+	}
+	for _, plugin := range built.LeftOut {
+		progress("left out the plugin %s: %s", plugin.Name, plugin.Reason)
+		r.without = append(r.without, "the plugin "+plugin.Name)
+		r.plugins = slices.DeleteFunc(r.plugins, func(name string) bool { return name == plugin.Name })
+	}
+	return nil
 }
 
 // writeModuleSums writes the digests of the modules to a file beside them.

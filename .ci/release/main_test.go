@@ -291,3 +291,16 @@ func TestCertificatesArePEM(t *testing.T) {
 		t.Errorf("only %d certificates", n)
 	}
 }
+
+func TestLeaveOutRemovesAndNamesPlugins(t *testing.T) {
+	r := release{plugins: []string{"jq", "ripgrep", "time"}}
+	if err := r.leaveOut([]byte(`{"plugins":[],"left_out":[{"name":"ripgrep","dir":"plugins/ripgrep","reason":"there is no cargo"}]}`)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(r.plugins, []string{"jq", "time"}) || !slices.Equal(r.without, []string{"the plugin ripgrep"}) {
+		t.Errorf("got the plugins %q without %q", r.plugins, r.without)
+	}
+	if err := r.leaveOut([]byte("text")); err == nil {
+		t.Error("a report that is no JSON was accepted")
+	}
+}

@@ -38,11 +38,23 @@ func (r *release) linkedIn(p platform) (linked, error) {
 		return l, err
 	}
 	for _, name := range r.plugins {
+		if !r.isGo(name) {
+			l.plugins[name] = &debug.BuildInfo{Path: mainModule + "/plugins/" + name, Main: debug.Module{Path: mainModule}}
+			continue
+		}
 		if l.plugins[name], err = moduleInfo(filepath.Join(r.tree(p), "plugins", name, name+".wasm")); err != nil {
 			return l, err
 		}
+		l.plugins[name].GoVersion = r.goVersion // which the information in the module lacks
 	}
 	return l, nil
+}
+
+// isGo reports whether a plugin is built by the go command. A module in another language has no build information; the licences of what it
+// contains are in the plugin's file LICENSE.
+func (r *release) isGo(plugin string) bool {
+	_, err := os.Stat(filepath.Join(r.root, "plugins", plugin, "main.go"))
+	return err == nil
 }
 
 // moduleInfo reads the build information of a WebAssembly module, which package buildinfo does not know. It is between
@@ -108,6 +120,13 @@ func (r *release) writeNotices(ctx context.Context, dir string, p platform) erro
 		}
 		if err := appendLicences(&text, m.Path+" "+m.Version, source); err != nil {
 			return err
+		}
+	}
+	for _, name := range r.plugins {
+		if !r.isGo(name) {
+			if err := appendLicences(&text, "plugin "+name, filepath.Join(r.root, "plugins", name)); err != nil {
+				return err
+			}
 		}
 	}
 	return os.WriteFile(filepath.Join(dir, noticesFile), []byte(text.String()), 0o644)

@@ -75,7 +75,10 @@ func (r *release) compiled(info *debug.BuildInfo, file string) (cdx.Component, e
 		return cdx.Component{}, err
 	}
 	sum := sha256.Sum256(data)
-	ref := "pkg:golang/" + strings.ToLower(info.Main.Path) + "@" + r.version + "#" + strings.TrimPrefix(info.Path, info.Main.Path+"/")
+	ref := "pkg:golang/" + strings.ToLower(info.Main.Path) + "@" + r.version
+	if path, ok := strings.CutPrefix(info.Path, info.Main.Path+"/"); ok {
+		ref += "#" + path
+	}
 	return cdx.Component{
 		Type: cdx.ComponentTypeApplication, BOMRef: ref, PackageURL: ref, Name: filepath.Base(info.Path), Version: r.version,
 		Hashes:   &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
@@ -85,7 +88,10 @@ func (r *release) compiled(info *debug.BuildInfo, file string) (cdx.Component, e
 
 // dependency lists the modules of a compiled file.
 func (r *release) dependency(c cdx.Component, info *debug.BuildInfo) cdx.Dependency {
-	refs := []string{purl(standardLibrary(r.goVersion))}
+	refs := []string{}
+	if info.GoVersion != "" {
+		refs = append(refs, purl(standardLibrary(r.goVersion)))
+	}
 	for _, m := range info.Deps {
 		refs = append(refs, purl(cmp.Or(m.Replace, m)))
 	}
