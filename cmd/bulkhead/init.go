@@ -166,7 +166,7 @@ func (i *initCommand) choose(ctx context.Context, stdin io.Reader, stdout io.Wri
 		if n == 0 || c.Everyday != choices[n-1].Everyday {
 			fmt.Fprintf(stdout, "\n%s\n", map[bool]string{true: "For every day:", false: "For workflows of projects that are prepared for them:"}[c.Everyday])
 		}
-		fmt.Fprintf(stdout, "  %d  %-10s  %s\n                 needs %s\n", n+1, c.Name, excerpt(c.Description), oneLine(c.Needs))
+		fmt.Fprintf(stdout, " %2d  %-10s  %s\n                 needs %s\n", n+1, c.Name, excerpt(c.Description), oneLine(c.Needs))
 	}
 	i.names, err = askNames(ctx, stdin, names)
 	return err
