@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -86,9 +87,23 @@ func (r *release) buildProgram(ctx context.Context, p platform, file string) err
 	return runQuietly(cmd)
 }
 
-// buildEnv returns the environment of builds. It sets what changes the compiled code. $RELEASE_GOCACHE is their build cache.
+// rustVersion is the version of Rust that compiles the plugin ripgrep. It is also in .ci/toolchains.
+const rustVersion = "1.95.0"
+
+// buildEnv returns the environment of builds. It sets what changes the compiled code. $RELEASE_GOCACHE is their build cache. Tool chains of
+// other languages than Go are those of .ci/toolchains, if they are set up, and those in PATH.
 func buildEnv() []string {
-	env := os.Environ()
+	env := append(os.Environ(), "BULKHEAD_CC=zig", "RUSTUP_TOOLCHAIN="+rustVersion, "RUSTUP_AUTO_INSTALL=0")
+	path := os.Getenv("PATH")
+	cache, err := os.UserCacheDir()
+	if dir := cmp.Or(os.Getenv("BULKHEAD_TOOLCHAINS"), filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), cache), "bulkhead-toolchains")); err == nil {
+		if rustup := filepath.Join(dir, "rustup"); isDir(rustup) {
+			env = append(env, "RUSTUP_HOME="+rustup)
+			path = filepath.Join(dir, "cargo", "bin") + string(filepath.ListSeparator) + path
+		}
+		path = filepath.Join(dir, "bin") + string(filepath.ListSeparator) + path
+	}
+	env = append(env, "PATH="+path)
 	if cache := os.Getenv("RELEASE_GOCACHE"); cache != "" {
 		env = append(env, "GOCACHE="+cache)
 	}
@@ -121,7 +136,13 @@ func (r *release) buildCommon(ctx context.Context, program, dir string) error {
 	return r.writeCompletions(ctx, program, filepath.Join(dir, "completions"))
 }
 
-// leaveOut removes the plugins that `bulkhead plugin build` left out, because this machine lacks a tool chain, and names them.
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// leaveOut removes the plugins that `bulkhead plugin build` left out of a snapshot, because this machine lacks a tool chain, and names them.
+// Other releases are refused, so that their bytes do not depend on what the machine has.
 func (r *release) leaveOut(report []byte) error {
 	var built struct {
 		LeftOut []struct{ Name, Reason string } `json:"left_out"`
@@ -130,6 +151,9 @@ func (r *release) leaveOut(report []byte) error {
 		return fmt.Errorf("the result of bulkhead plugin build: %w", err)
 	}
 	for _, plugin := range built.LeftOut {
+		if !r.snapshot {
+			return fmt.Errorf("the plugin %s is not built: %s: run .ci/toolchains release, or leave the plugin out with --without %[1]s", plugin.Name, plugin.Reason)
+		}
 		progress("left out the plugin %s: %s", plugin.Name, plugin.Reason)
 		r.without = append(r.without, "the plugin "+plugin.Name)
 		r.plugins = slices.DeleteFunc(r.plugins, func(name string) bool { return name == plugin.Name })

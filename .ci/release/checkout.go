@@ -38,8 +38,8 @@ type release struct {
 	files     string   // the future content of out
 }
 
-// optional are the names of what --without leaves out.
-var optional = []string{"deb", "image", "formula", "sbom"}
+// optional are the names of what --without leaves out: files, and the plugins that need other tool chains than Go.
+var optional = []string{"deb", "image", "formula", "sbom", "ripgrep", "sqlite"}
 
 // allPlatforms are the platforms of a release.
 var allPlatforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
@@ -153,7 +153,9 @@ func (r *release) inspectCheckout(ctx context.Context) error {
 		err = fmt.Errorf("%s contains no plugins", r.root)
 	}
 	for _, manifest := range manifests {
-		r.plugins = append(r.plugins, filepath.Base(filepath.Dir(manifest)))
+		if name := filepath.Base(filepath.Dir(manifest)); r.makes(name) {
+			r.plugins = append(r.plugins, name)
+		}
 	}
 	return err
 }

@@ -293,8 +293,12 @@ func TestCertificatesArePEM(t *testing.T) {
 }
 
 func TestLeaveOutRemovesAndNamesPlugins(t *testing.T) {
-	r := release{plugins: []string{"jq", "ripgrep", "time"}}
-	if err := r.leaveOut([]byte(`{"plugins":[],"left_out":[{"name":"ripgrep","dir":"plugins/ripgrep","reason":"there is no cargo"}]}`)); err != nil {
+	report := []byte(`{"plugins":[],"left_out":[{"name":"ripgrep","dir":"plugins/ripgrep","reason":"there is no cargo"}]}`)
+	if err := (&release{}).leaveOut(report); err == nil || !strings.HasSuffix(err.Error(), "there is no cargo: run .ci/toolchains release, or leave the plugin out with --without ripgrep") {
+		t.Errorf("a release without the plugin: %v", err)
+	}
+	r := release{plugins: []string{"jq", "ripgrep", "time"}, snapshot: true}
+	if err := r.leaveOut(report); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(r.plugins, []string{"jq", "time"}) || !slices.Equal(r.without, []string{"the plugin ripgrep"}) {

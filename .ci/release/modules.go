@@ -7,6 +7,7 @@ import (
 	"debug/buildinfo"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 )
 
@@ -40,6 +42,9 @@ func (r *release) linkedIn(p platform) (linked, error) {
 	for _, name := range r.plugins {
 		if !r.isGo(name) {
 			l.plugins[name] = &debug.BuildInfo{Path: mainModule + "/plugins/" + name, Main: debug.Module{Path: mainModule}}
+			if l.plugins[name].Deps, err = required(filepath.Join(r.root, "plugins", name, "go.mod")); err != nil {
+				return l, err
+			}
 			continue
 		}
 		if l.plugins[name], err = moduleInfo(filepath.Join(r.tree(p), "plugins", name, name+".wasm")); err != nil {
@@ -55,6 +60,26 @@ func (r *release) linkedIn(p platform) (linked, error) {
 func (r *release) isGo(plugin string) bool {
 	_, err := os.Stat(filepath.Join(r.root, "plugins", plugin, "main.go"))
 	return err == nil
+}
+
+// required returns the modules that a go.mod names, whose sources a plugin in another language contains. Without the file there are none.
+func required(file string) ([]*debug.Module, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := modfile.Parse(file, data, nil)
+	if err != nil {
+		return nil, err
+	}
+	var modules []*debug.Module
+	for _, r := range parsed.Require {
+		modules = append(modules, &debug.Module{Path: r.Mod.Path, Version: r.Mod.Version})
+	}
+	return modules, nil
 }
 
 // moduleInfo reads the build information of a WebAssembly module, which package buildinfo does not know. It is between
