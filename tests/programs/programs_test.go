@@ -68,19 +68,19 @@ func TestPrograms(t *testing.T) {
 	w, h := open(t)
 	const html = `{"html":"<ul><li class=a><a href='x.html'>eins &amp; <b>zwei</b></a></li><li class=b>drei é</li></ul>",`
 	for _, c := range []struct{ tool, arguments, want string }{
-		{"search", `{"pattern":"trees"}`, "./src/-v.txt:1:trees -- with a dash\n./src/trees.go:1:package trees\n./src/trees.go:3:// Prune returns the Trees\n" +
+		{"ripgrep_search", `{"pattern":"trees"}`, "./src/-v.txt:1:trees -- with a dash\n./src/trees.go:1:package trees\n./src/trees.go:3:// Prune returns the Trees\n" +
 			"./src/trees.go:4:func Prune(trees []string) []string { return trees }\n./src/é and ü.txt:1:TREES in a file with spaces\n"},
-		{"search", `{"pattern":"trees","case":"sensitive","globs":["*.txt"]}`, "./src/-v.txt:1:trees -- with a dash\n"},
-		{"search", `{"pattern":"-- with","paths":["src"]}`, "src/-v.txt:1:trees -- with a dash\n"},
-		{"search", `{"pattern":"[]string)","fixed":true,"max_count":1,"context":1}`, "./src/trees.go-3-// Prune returns the Trees\n./src/trees.go:4:func Prune(trees []string) []string { return trees }\n"},
-		{"search", `{"pattern":"hiding","hidden":true}`, "./.hidden:1:trees in hiding\n"},
-		{"search", `{"pattern":"^TREES","paths":["` + w.Dir + `/work/src/é and ü.txt"]}`, w.Dir + "/work/src/é and ü.txt:1:TREES in a file with spaces\n"},
-		{"search", `{"pattern":"nothing has this"}`, "the program printed nothing, and exited with code 1"},
-		{"search", `{"pattern":"secret","paths":["` + w.Dir + `/beside"]}`, "error the program exited with code 2:\nrg: " + w.Dir + "/beside: IO error for operation on " + w.Dir + "/beside: No such file or directory (os error 44)"},
-		{"search", `{"pattern":"secret","paths":["../beside"]}`, "error the program exited with code 2:\nrg: ../beside: IO error for operation on ../beside: Operation not permitted (os error 63)"},
-		{"search", `{"pattern":"("}`, "error the program exited with code 2:\nrg: regex parse error:\n    (?:()\n    ^\nerror: unclosed group"},
-		{"files", `{}`, "./orchard.md\n./src/-v.txt\n./src/trees.go\n./src/é and ü.txt\n"},
-		{"files", `{"paths":["-v.txt"]}`, "error the program exited with code 2:\nrg: -v.txt: IO error for operation on -v.txt: No such file or directory (os error 44)"},
+		{"ripgrep_search", `{"pattern":"trees","case":"sensitive","globs":["*.txt"]}`, "./src/-v.txt:1:trees -- with a dash\n"},
+		{"ripgrep_search", `{"pattern":"-- with","paths":["src"]}`, "src/-v.txt:1:trees -- with a dash\n"},
+		{"ripgrep_search", `{"pattern":"[]string)","fixed":true,"max_count":1,"context":1}`, "./src/trees.go-3-// Prune returns the Trees\n./src/trees.go:4:func Prune(trees []string) []string { return trees }\n"},
+		{"ripgrep_search", `{"pattern":"hiding","hidden":true}`, "./.hidden:1:trees in hiding\n"},
+		{"ripgrep_search", `{"pattern":"^TREES","paths":["` + w.Dir + `/work/src/é and ü.txt"]}`, w.Dir + "/work/src/é and ü.txt:1:TREES in a file with spaces\n"},
+		{"ripgrep_search", `{"pattern":"nothing has this"}`, "the program printed nothing, and exited with code 1"},
+		{"ripgrep_search", `{"pattern":"secret","paths":["` + w.Dir + `/beside"]}`, "error the program exited with code 2:\nrg: " + w.Dir + "/beside: IO error for operation on " + w.Dir + "/beside: No such file or directory (os error 44)"},
+		{"ripgrep_search", `{"pattern":"secret","paths":["../beside"]}`, "error the program exited with code 2:\nrg: ../beside: IO error for operation on ../beside: Operation not permitted (os error 63)"},
+		{"ripgrep_search", `{"pattern":"("}`, "error the program exited with code 2:\nrg: regex parse error:\n    (?:()\n    ^\nerror: unclosed group"},
+		{"ripgrep_files", `{}`, "./orchard.md\n./src/-v.txt\n./src/trees.go\n./src/é and ü.txt\n"},
+		{"ripgrep_files", `{"paths":["-v.txt"]}`, "error the program exited with code 2:\nrg: -v.txt: IO error for operation on -v.txt: No such file or directory (os error 44)"},
 		{"select", html + `"selector":"li > a"}`, "<a href=\"x.html\">eins &amp; <b>zwei</b></a>\n"},
 		{"select", html + `"selector":"li","text":true,"remove":["b"]}`, "eins & \ndrei é\n"},
 		{"select", html + `"selector":"a","attribute":"href","base":"https://example.com/d/"}`, "https://example.com/d/x.html\n"},
@@ -156,7 +156,7 @@ properties.sql.type = "string"
 func BenchmarkCall(b *testing.B) {
 	_, h := open(b)
 	for _, c := range []struct{ tool, arguments string }{
-		{"search", `{"pattern":"trees"}`}, {"files", `{}`}, {"select", `{"html":"<p>a <a href=x>b</a>","selector":"a"}`}, {"render", `{"markdown":"# A\n\n|a|\n|-|\n|1|\n"}`},
+		{"ripgrep_search", `{"pattern":"trees"}`}, {"ripgrep_files", `{}`}, {"select", `{"html":"<p>a <a href=x>b</a>","selector":"a"}`}, {"render", `{"markdown":"# A\n\n|a|\n|-|\n|1|\n"}`},
 	} {
 		b.Run(c.tool, func(b *testing.B) {
 			text(b, h, c.tool, c.arguments) // starts the process
