@@ -5,21 +5,14 @@ package tests
 import (
 	"encoding/json"
 	"os/exec"
-	"path/filepath"
 	"testing"
 )
 
-// TestScenariosOfPluginsPass runs the scenario files of the plugins and of the examples in Go.
+// TestScenariosOfPluginsPass runs the scenario files of the plugins and of the examples in Go. Those of other plugins are run by
+// TestScenariosOfOtherPluginsPass.
 func TestScenariosOfPluginsPass(t *testing.T) {
 	t.Parallel()
-	manifests, err := filepath.Glob("../plugins/*/plugin.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dirs := []string{"../examples/hello"}
-	for _, manifest := range manifests {
-		dirs = append(dirs, filepath.Dir(manifest))
-	}
+	dirs := goPlugins()
 	passed(t, append(dirs, "--plugins", built.plugins(t)), len(dirs))
 	passed(t, []string{"../examples/ask", "--out", t.TempDir()}, 2)
 }

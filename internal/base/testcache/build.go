@@ -1,7 +1,6 @@
 package testcache
 
 import (
-	"errors"
 	"fmt"
 	"go/build"
 	"os"
@@ -115,7 +114,7 @@ func Plugins(program string, dirs ...string) (string, error) {
 		if dir, err = filepath.Abs(dir); err == nil {
 			err = s.addPackage(&modules.Context, dir)
 		}
-		if none := (*build.NoGoError)(nil); err == nil || errors.As(err, &none) { // a plugin in another language
+		if err == nil {
 			err = s.addTree(dir)
 		}
 		if err != nil {
