@@ -352,6 +352,7 @@ var owners = map[string][]string{
 	"github.com/go-git/go-git":               {"internal/sandbox/git/..."},
 	"github.com/santhosh-tekuri/jsonschema":  {"sdk/sdktest"},
 	"github.com/bmatcuk/doublestar":          {"internal/policy/manifest", "internal/sandbox"},
+	"aead.dev/minisign":                      {"internal/base/signature"},
 	"golang.org/x/net":                       {"internal/runtime/confine", "plugins/fetch/address"},
 	"codeberg.org/readeck/go-readability":    {"plugins/fetch/page"},
 	"github.com/JohannesKaufmann":            {"plugins/fetch/page"},

@@ -18,7 +18,7 @@ import (
 func newPlugin() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plugin",
-		Short: "Create, import, develop, build, check and inspect plugins",
+		Short: "Create, import, develop, build, check, inspect and publish plugins",
 		Example: `  bulkhead plugin new notes
   bulkhead plugin dev notes
   bulkhead plugin check plugins/chant
@@ -27,7 +27,7 @@ func newPlugin() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newPluginNew(), newPluginBuild(), newPluginDev(), newPluginCheck(), newPluginInspect(), newPluginSchema(), newPluginConform(), newPluginTest(), newPluginImport())
+	c.AddCommand(newPluginNew(), newPluginBuild(), newPluginDev(), newPluginCheck(), newPluginInspect(), newPluginSchema(), newPluginConform(), newPluginTest(), newPluginImport(), newPluginPush())
 	return c
 }
 

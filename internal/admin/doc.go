@@ -7,6 +7,9 @@
 //   - doctor: what a host needs, and what is wrong with it
 //   - codecache: list, clear and fill the cache of compiled code
 //   - review: manifests and grants in words, and the differences between two versions
+//   - download: HTTP requests to servers that the user names, with bounds
+//   - registry: pulls plugins from OCI registries, and pushes them
+//   - publish: packs, signs and pushes a plugin
 //   - client: Bulkhead's entry in the configuration files of MCP clients
 //   - demo: builds the plugins of a checkout and shows them working
 //   - admintest: the temporary installation of the tests of this district

@@ -83,8 +83,10 @@ func (s *source) isCurrent(built, out string) (bool, error) {
 	return !newer, err
 }
 
-// notSources are the names of directories that builds write, and of the directory of scenario files.
-var notSources = []string{"dist", "node_modules", "target", "tests"}
+// IsOutput reports whether a directory has the name of one that builds write.
+func IsOutput(name string) bool {
+	return slices.Contains([]string{"dist", "node_modules", "target"}, name)
+}
 
 // isNewer reports whether a source is newer than a time. A removed file makes its directory newer.
 func (s *source) isNewer(than time.Time, out string) (bool, error) {
@@ -103,7 +105,7 @@ func (s *source) isNewer(than time.Time, out string) (bool, error) {
 		}
 		switch {
 		case local == ".":
-		case entry.IsDir() && (name == out || slices.Contains(notSources, entry.Name()) || strings.HasPrefix(entry.Name(), ".")):
+		case entry.IsDir() && (name == out || IsOutput(entry.Name()) || entry.Name() == "tests" || strings.HasPrefix(entry.Name(), ".")):
 			return filepath.SkipDir
 		case strings.HasPrefix(entry.Name(), ".") || local == filepath.FromSlash(s.m.Module.File):
 			return nil

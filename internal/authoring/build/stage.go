@@ -159,7 +159,7 @@ func (st *stage) addTexts(s *source, sum string) error {
 		return err
 	}
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !isText(e.Name()) || e.Name() == s.m.Module.File {
+		if !e.Type().IsRegular() || !IsText(e.Name()) || e.Name() == s.m.Module.File {
 			continue
 		}
 		text, err := tomlfile.ReadFile(filepath.Join(s.m.Dir, e.Name()))
@@ -173,8 +173,8 @@ func (st *stage) addTexts(s *source, sum string) error {
 	return nil
 }
 
-// isText reports whether the file name is a readme or a licence, which are part of a built plugin.
-func isText(name string) bool { return name == "README.md" || strings.HasPrefix(name, "LICENSE") }
+// IsText reports whether the file name is a readme or a licence, which are part of a built plugin.
+func IsText(name string) bool { return name == "README.md" || strings.HasPrefix(name, "LICENSE") }
 
 // add creates a file of the output. The file must not exist.
 func (st *stage) add(name string, from io.Reader) (size int64, err error) {

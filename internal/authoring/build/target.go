@@ -77,7 +77,7 @@ func notBuilt(dir string) (string, error) {
 			if name == "." || strings.HasPrefix(m.Module.File, name+string(filepath.Separator)) {
 				return nil
 			}
-		} else if name == manifest.FileName || name == m.Module.File || isText(name) && !strings.Contains(name, string(filepath.Separator)) {
+		} else if name == manifest.FileName || name == m.Module.File || IsText(name) && !strings.Contains(name, string(filepath.Separator)) {
 			return nil
 		}
 		foreign = fmt.Sprintf("it contains %s", tomlfile.Quote(name))

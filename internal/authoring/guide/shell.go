@@ -34,6 +34,8 @@ var masks = []Mask{
 	{regexp.MustCompile(`(?m)^((?:ok|failed) .*) \([0-9.]+m?s\)$`), "$1 (60ms)"},
 	{regexp.MustCompile(`-[0-9a-f]{16}\.tmp`), "-….tmp"},
 	{regexp.MustCompile(`0x[0-9a-f]{2,}`), "0x…"},
+	{regexp.MustCompile(`\bRW[A-Za-z0-9+/]{54}`), "<public key>"},
+	{regexp.MustCompile(`>, [0-9]+ bytes`), ">, 3800000 bytes"},
 }
 
 var home = regexp.MustCompile(`(^|[ "'=])/home/me/`)

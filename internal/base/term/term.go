@@ -3,6 +3,8 @@
 package term
 
 import (
+	"context"
+	"errors"
 	"io"
 	"os"
 	"runtime"
@@ -32,6 +34,30 @@ func interprets(w io.Writer) bool {
 		return false
 	}
 	return enableSequences(w.(*os.File))
+}
+
+// ReadPassword reads a line from a terminal, which does not show it. When ctx ends, the terminal shows input again.
+func ReadPassword(ctx context.Context, terminal *os.File) (string, error) {
+	fd := int(terminal.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", err
+	}
+	type result struct {
+		line []byte
+		err  error
+	}
+	read := make(chan result, 1)
+	go func() {
+		line, err := term.ReadPassword(fd)
+		read <- result{line, err}
+	}()
+	select {
+	case r := <-read:
+		return string(r.line), r.err
+	case <-ctx.Done():
+		return "", errors.Join(context.Cause(ctx), term.Restore(fd, before))
+	}
 }
 
 // Size of a stream whose size is unknown.

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -162,6 +163,15 @@ func StateDir(s System) (string, error) { return checkedDir(s, stateDir, ownedpa
 // CacheDir returns the directory of compiled modules; "" and no error if there is no location for it. The error says
 // why the directory must not be used: it contains native code, so no other user may be able to change it.
 func CacheDir(s System) (string, error) { return checkedDir(s, cacheDir, ownedpath.Check) }
+
+// SigningKey returns the file of the user's private key for signing plugins. It is beside the user's config, which plugins cannot access.
+func SigningKey(s System) (string, error) {
+	dir, err := checkedDir(s, configDir, ownedpath.Check)
+	if dir == "" && err == nil {
+		err = errors.New("there is no directory for the user's configuration: set HOME or XDG_CONFIG_HOME")
+	}
+	return filepath.Join(dir, "signing.key"), err
+}
 
 func checkedDir(s System, of func(System) string, check func(dir string) error) (string, error) {
 	s, err := s.complete()

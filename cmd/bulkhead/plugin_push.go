@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/publish"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/registry"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+)
+
+// keyPassword is the variable with the password of a signing key.
+const keyPassword = "BULKHEAD_KEY_PASSWORD"
+
+func newPluginPush() *cobra.Command {
+	var asJSON bool
+	var key string
+	c := &cobra.Command{
+		Use:   "push REF [DIR] [flags]",
+		Short: "Pack, sign and publish a plugin",
+		Long: `Build the plugin in DIR (default: the working directory) if it is not built, check it, pack
+it into an archive, sign that, and store both at REF:
+
+  oci://REGISTRY/NAME[:TAG]   a registry; without a tag, the version is the tag. Access is that
+                              of docker login. A version that was pushed is not replaced.
+  file:DIRECTORY              files NAME-VERSION.plugin.tar and .minisig, to look at or to
+                              upload to a web server
+
+The archive has plugin.toml, the module, README.md, licences, a bill of materials and the
+digests of the sources. The same plugin gives the same bytes on every system.
+
+The key is made at the first push, in the directory of the user's config, without a
+password: keep a copy of the file, since nobody else can sign the next version. A key of
+minisign works too (--key); its password is asked for, or read from BULKHEAD_KEY_PASSWORD.
+
+At the end the entry for a catalogue is printed.`,
+		Example: `  bulkhead plugin push file:out                                # look at what would be published
+  bulkhead plugin push oci://ghcr.io/ada/notes plugins/notes
+  bulkhead plugin push oci://ghcr.io/ada/notes:latest plugins/notes --key ~/.minisign/minisign.key`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			o := publish.Options{Dir: ".", Ref: args[0], Key: key, Build: buildOptions(), Client: registryClient(nil),
+				Password: func() (string, error) { return readPassword(c.Context(), c.InOrStdin()) }}
+			if len(args) == 2 {
+				o.Dir = args[1]
+			}
+			if o.Key == "" {
+				var err error
+				if o.Key, err = discovery.SigningKey(discovery.System{}); err != nil {
+					return err
+				}
+			}
+			tasks := tasksOn(os.Stderr, asJSON)
+			defer tasks.Close()
+			o.Build.Progress = tasks
+			p, err := publish.Publish(c.Context(), o)
+			if err != nil {
+				return err
+			}
+			return printResult(c, asJSON, p, func(w page) { printPublished(w, p) })
+		},
+	}
+	c.Flags().StringVar(&key, "key", "", "`file` with the private key (default: signing.key beside the user's config)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"name\", \"version\", \"from\", \"sha256\", \"archive\", \"size\", \"signer\", \"key_file\",\n\"new_key\", \"files\", \"entry\"}")
+	return c
+}
+
+func printPublished(w page, p *publish.Published) {
+	fmt.Fprintf(w, "%s %s\n", oneLine(p.Name), oneLine(p.Version))
+	fmt.Fprintf(w, "  from      %s\n", oneLine(p.From))
+	fmt.Fprintf(w, "  manifest  %s\n", p.Manifest)
+	fmt.Fprintf(w, "  archive   %s, %d bytes\n", p.Archive, p.Size)
+	for i, name := range p.Files {
+		label := "files"
+		if i > 0 {
+			label = ""
+		}
+		fmt.Fprintf(w, "  %-8s  %s\n", label, oneLine(name))
+	}
+	fmt.Fprintf(w, "  signer    %s\n", p.Signer)
+	if p.NewKey {
+		fmt.Fprintf(w, "\nThe key was made now: %s\nKeep a copy of it. Nobody else can sign the next version, and whoever has it can.\n", oneLine(p.KeyFile))
+	}
+	fmt.Fprintf(w, "\nThe entry for a catalogue:\n\n%s", p.Entry)
+}
+
+// registryClient returns a client with the credentials of Docker.
+func registryClient(progress func(done, total int64)) *registry.Client {
+	c := &registry.Client{Credential: registry.DockerCredentials(registry.DockerConfig(discovery.LookupEnv(discovery.System{})))}
+	c.HTTP.Progress = progress
+	return c
+}
+
+// readPassword returns the password of a signing key, from keyPassword or else the terminal.
+func readPassword(ctx context.Context, stdin io.Reader) (string, error) {
+	if value, ok := os.LookupEnv(keyPassword); ok {
+		return value, nil
+	}
+	terminal, ok := stdin.(*os.File)
+	if !ok || !term.IsTerminal(terminal) {
+		return "", usage.Errorf("the key is encrypted, and there is no terminal to ask for its password: set %s", keyPassword)
+	}
+	fmt.Fprint(os.Stderr, "Password of the key: ")
+	defer fmt.Fprintln(os.Stderr)
+	return term.ReadPassword(ctx, terminal)
+}

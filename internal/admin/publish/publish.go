@@ -1,0 +1,197 @@
+// Package publish packs a plugin into an archive, signs it, and pushes it to a registry or writes it to a directory. Start with Publish.
+//
+// The archive depends only on the built plugin and its sources, the signature only on the archive and the key: publishing twice gives the
+// same bytes.
+package publish
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/registry"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+)
+
+// filePrefix begins references to directories.
+const filePrefix = "file:"
+
+// Extensions of the files in a directory.
+const (
+	archiveExtension   = ".plugin.tar"
+	signatureExtension = ".minisig"
+)
+
+// Options say what is published, and where.
+type Options struct {
+	Dir string // directory of the plugin's source, or of a built plugin
+	// Ref is oci://REGISTRY/REPOSITORY with or without a tag, or file:DIRECTORY.
+	Ref string
+	// Key is the file with the private key, which is made if it does not exist.
+	Key string
+	// Password asks for the password of the key. It is called if the key is encrypted.
+	Password func() (string, error)
+	Build    build.Options
+	Client   *registry.Client
+}
+
+// Published is what was published.
+type Published struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// From is the reference by which it can be fetched: that of an artifact by digest, or of a file.
+	From     string   `json:"from"`
+	Manifest string   `json:"sha256"`  // SHA-256 of plugin.toml, which a config pins
+	Archive  string   `json:"archive"` // SHA-256 of the archive
+	Size     int      `json:"size"`    // bytes of the archive
+	Signer   string   `json:"signer"`  // public key
+	KeyFile  string   `json:"key_file"`
+	NewKey   bool     `json:"new_key"` // whether the key was made
+	Files    []string `json:"files"`   // names in the archive
+	Entry    string   `json:"entry"`   // table for a catalogue, in TOML
+}
+
+// Publish builds the plugin if necessary, checks it, packs and signs it, and pushes it.
+func Publish(ctx context.Context, o Options) (*Published, error) {
+	to, err := parseTarget(o.Ref)
+	if err != nil {
+		return nil, err
+	}
+	built, err := build.Current(ctx, o.Dir, o.Build)
+	if err != nil {
+		return nil, err
+	}
+	if err := build.Check(ctx, built, o.Build).Err(); err != nil {
+		return nil, err
+	}
+	m, problems := manifest.Load(built)
+	if problems.Err() != nil {
+		return nil, problems.Err()
+	}
+	if m.Module.SHA256 == "" {
+		return nil, usage.Errorf("%s does not contain the digest of its module: build the plugin with `bulkhead plugin build`", m.File)
+	}
+	if err := to.setVersion(m.Version); err != nil {
+		return nil, err
+	}
+	files, err := pack(m, o.Dir, to.dir)
+	if err != nil {
+		return nil, err
+	}
+	data, err := archive.Encode(files)
+	if err != nil {
+		return nil, usage.Errorf("%s cannot be packed: %w", built, err)
+	}
+	key, made, err := openKey(o.Key, o.Password)
+	if err != nil {
+		return nil, err
+	}
+	text, err := key.Sign(bytes.NewReader(data), m.Name+" "+m.Version)
+	if err != nil {
+		return nil, err
+	}
+	p := &Published{Name: m.Name, Version: m.Version, Manifest: m.Digest, Archive: userfile.Digest(data), Size: len(data), Signer: key.Public().String(), KeyFile: o.Key, NewKey: made}
+	for _, f := range files {
+		p.Files = append(p.Files, f.Name)
+	}
+	if p.From, err = to.store(ctx, o.Client, m, data, text); err != nil {
+		return nil, err
+	}
+	p.Entry = entry(p, m)
+	return p, nil
+}
+
+// target is where a plugin is published.
+type target struct {
+	ref registry.Reference
+	dir string // for file:, in place of ref
+}
+
+func parseTarget(text string) (*target, error) {
+	if dir, ok := strings.CutPrefix(text, filePrefix); ok {
+		if dir == "" || strings.HasPrefix(dir, "//") {
+			return nil, usage.Errorf("%s: write file:DIRECTORY", text)
+		}
+		dir, err := filepath.Abs(filepath.FromSlash(dir))
+		return &target{dir: dir}, err
+	}
+	if !strings.HasPrefix(text, registry.Scheme) {
+		return nil, usage.Errorf("%q is neither oci://REGISTRY/NAME nor file:DIRECTORY, where plugins can be pushed to", text)
+	}
+	ref, err := registry.Parse(text)
+	if err == nil && ref.Digest != "" {
+		err = errors.New("names a digest, which follows from the content")
+	}
+	if err != nil {
+		return nil, usage.Errorf("%s %w", text, err)
+	}
+	return &target{ref: ref}, nil
+}
+
+// setVersion makes the version the tag, unless the reference has another tag that is no version.
+func (t *target) setVersion(version string) error {
+	if t.dir != "" {
+		return nil
+	}
+	tag := registry.TagOf(version)
+	if t.ref.Tag == "" {
+		t.ref.Tag = tag
+	}
+	if registry.IsVersion(t.ref.Tag) && t.ref.Tag != tag && t.ref.Tag != "v"+tag {
+		return usage.Errorf("%s names another version than plugin.toml, which has %s", t.ref, version)
+	}
+	return nil
+}
+
+// store stores the archive and its signature, and returns the reference by which they are fetched.
+func (t *target) store(ctx context.Context, client *registry.Client, m *manifest.Manifest, data, text []byte) (string, error) {
+	if t.dir == "" {
+		ref := t.ref
+		var err error
+		ref.Digest, err = client.Push(ctx, ref, registry.Artifact{Title: m.Name, Version: m.Version, Archive: data, Signature: text})
+		return ref.String(), err
+	}
+	if err := os.MkdirAll(t.dir, 0o777); err != nil {
+		return "", usage.Errorf("%w", err)
+	}
+	file := filepath.Join(t.dir, m.Name+"-"+m.Version+archiveExtension)
+	// The signature is first: whoever finds an archive finds its signature.
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{{file + signatureExtension, text}, {file, data}} {
+		if err := atomicfile.Replace(f.name, f.data, atomicfile.Options{Mode: 0o666, Pattern: ".bulkhead-*.tmp"}); err != nil {
+			return "", usage.Errorf("%s cannot be written: %w", f.name, usage.Cause(err))
+		}
+	}
+	return filePrefix + filepath.ToSlash(file) + "#sha256=" + userfile.Digest(data), nil
+}
+
+// openKey reads the private key, or makes one.
+func openKey(file string, password func() (string, error)) (key signature.Private, made bool, err error) {
+	key, err = signature.ReadPrivate(file, password)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, false, err
+	}
+	if key, err = signature.Generate(); err != nil {
+		return key, false, err
+	}
+	switch err = key.Create(file); {
+	case errors.Is(err, fs.ErrExist): // another process has made one
+		key, err = signature.ReadPrivate(file, password)
+		return key, false, err
+	case err != nil:
+		return key, false, err
+	}
+	return key, true, nil
+}
