@@ -71,6 +71,26 @@ func Set(data []byte, path []string, value any) ([]byte, error) {
 	return d.verified(before)
 }
 
+// Copy sets the member at path, as Set does, to the bytes that it has in from, with its comments.
+func Copy(data, from []byte, path []string) ([]byte, error) {
+	d, err := parse(from)
+	if err != nil {
+		return nil, err
+	}
+	pointer := ""
+	for _, name := range path {
+		pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	}
+	v := d.root.Find(pointer)
+	if v == nil {
+		return nil, fmt.Errorf("there is no %q", strings.Join(path, "."))
+	}
+	return Set(data, path, raw(d.data[v.StartOffset:v.EndOffset]))
+}
+
+// raw is a value as it is in a file.
+type raw string
+
 // Remove removes the member at path with its line breaks and comma. All other bytes of data are preserved, comments included.
 func Remove(data []byte, path []string) ([]byte, error) {
 	d, err := parse(data)
@@ -126,6 +146,9 @@ func nest(path []string, value any) any {
 // plain returns value in the form that decoding its encoding would return.
 func plain(value any) any {
 	switch v := value.(type) {
+	case raw:
+		values, _ := Decode([]byte(`{"": ` + string(v) + "\n}")) // it is from a file that could be parsed
+		return values[""]
 	case Object:
 		object := map[string]any{}
 		for _, m := range v {
@@ -260,6 +283,8 @@ func (d *document) cut(in *hujson.Value, object *hujson.Object, at int) {
 // render returns value as JSON; the lines after the first have the indentation indent.
 func (d *document) render(value any, indent string, lines bool) string {
 	switch v := value.(type) {
+	case raw:
+		return string(v)
 	case []string:
 		items := make([]string, len(v))
 		for i, s := range v {

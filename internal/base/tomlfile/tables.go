@@ -59,6 +59,29 @@ func removeSections(data []byte, own []section) []byte {
 	return out
 }
 
+// CopySubtable appends the table with the name path[1] of the table path[0] of another file, after an empty line: its sub-tables and the
+// comments directly above their headers too. All bytes of d are preserved.
+func (d *Doc) CopySubtable(from *Doc, path [2]string) (*Doc, error) {
+	var own []section
+	for _, s := range sections(from.data) {
+		if hasPrefix(s.path, path[:]) {
+			own = append(own, s)
+		}
+	}
+	var texts []string
+	for _, run := range runs(own) {
+		texts = append(texts, strings.TrimRight(string(from.data[run.lead:run.tail]), "\r\n")+"\n")
+	}
+	want := d.clone()
+	parent, ok := want[path[0]].(map[string]any)
+	if !ok {
+		parent = map[string]any{}
+	}
+	table, _ := from.clone()[path[0]].(map[string]any)
+	parent[path[1]], want[path[0]] = table[path[1]], parent
+	return d.verified(want, appendLines(d.data, strings.ReplaceAll(strings.Join(texts, "\n"), "\r\n", "\n")))
+}
+
 // RemoveSubtable removes the table with the name path[1] of the table path[0], written as [path[0].path[1]], with its sub-tables
 // and the comments directly above their headers. All other bytes of d are preserved.
 func (d *Doc) RemoveSubtable(path [2]string) (*Doc, error) {
