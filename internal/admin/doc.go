@@ -11,6 +11,7 @@
 //   - registry: pulls plugins from OCI registries, and pushes them
 //   - publish: packs, signs and pushes a plugin
 //   - client: Bulkhead's entry in the configuration files of MCP clients
+//   - reference: recognizes reference servers of MCP in entries of clients, and the grants of the plugins that replace them
 //   - demo: builds the plugins of a checkout and shows them working
 //   - admintest: the temporary installation of the tests of this district
 //
