@@ -1,7 +1,10 @@
 package install
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
@@ -9,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
 // configFile is a config to edit.
@@ -52,6 +56,40 @@ type ConfigTrust struct {
 // update replaces the content of a config. The new content becomes trusted if the old content was trusted, or if the
 // config is new: the user has consented to the edit, but not to the rest of an untrusted config.
 func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, error) {
+	return f.updateWith(func() error { return f.replace(content) }, content, store, store.Add)
+}
+
+// edits returns the changes that update makes, for a transaction with other files. New files get the permission bits that the caller sets.
+func (f *configFile) edits(content []byte, store trust.Store) (edits []transaction.Change, after ConfigTrust, err error) {
+	add := func(path string, content []byte) error {
+		change := transaction.Change{Root: filepath.Dir(path), Path: path, After: content}
+		old, err := os.ReadFile(path)
+		if err == nil {
+			change.Before = transaction.Digest(old)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		edits = append(edits, change)
+		return nil
+	}
+	if err := f.CheckUnchanged(); err != nil {
+		return nil, after, err
+	}
+	after, err = f.updateWith(func() error { return add(f.Target, content) }, content, store, func(path, digest string, includes ...trust.File) error {
+		file, record, err := store.Record(path, digest, includes...)
+		if err != nil {
+			return err
+		}
+		return add(file, record)
+	})
+	return edits, after, err
+}
+
+// updateWith is update with functions that write the content and add a trust record.
+func (f *configFile) updateWith(write func() error, content []byte, store trust.Store, add func(path, digest string, includes ...trust.File) error) (ConfigTrust, error) {
+	if filepath.Base(f.Path) != config.FileName || f.by == discovery.ByUser {
+		return ConfigTrust{}, write() // trust does not apply to a file that no host discovers, nor to the user's own config
+	}
 	path, err := resolveDir(f.Path)
 	if err != nil {
 		return ConfigTrust{}, err
@@ -65,14 +103,11 @@ func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, err
 			trusted, includes = record.SHA256 == userfile.Digest(f.Data), record.Includes
 		}
 	}
-	if err := f.replace(content); err != nil {
+	if err := write(); err != nil {
 		return ConfigTrust{}, err
 	}
-	if filepath.Base(path) != config.FileName || f.by == discovery.ByUser {
-		return ConfigTrust{}, nil // trust does not apply to a file that no host discovers, nor to the user's own config
-	}
 	if trusted {
-		problem = store.Add(path, userfile.Digest(content), includes...)
+		problem = add(path, userfile.Digest(content), includes...)
 	}
 	if trusted && problem == nil {
 		return ConfigTrust{Trusted: true}, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/reference"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
@@ -122,6 +123,10 @@ type Preparation struct {
 	Env        map[string]string // values of variables that plugins request; they override those of the manifests
 	PublicWeb  bool              // grants the public web to plugins that request it
 	AllowWrite bool              // offers the write tools of plugins with write = "opt-in"
+	// Grants are granted instead of what the manifests request, by the name of the plugin.
+	Grants map[string]reference.Grants
+	// User prepares the user's config instead of the project's.
+	User bool
 }
 
 // ProposeSetup prepares a project for plugins, without changing anything. It refuses a config that the user does not trust.
@@ -131,11 +136,11 @@ func ProposeSetup(o discovery.Options, wanted Preparation) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	if places.Project == "" {
+	if places.Project == "" && !wanted.User {
 		return nil, usage.Errorf("there is no project to prepare: %s", places.NoProject)
 	}
 	s := &Setup{Project: places.Project, Plugins: []SetupPlugin{}, Files: []ready.File{}, store: trustStore(o)}
-	source, err := s.findConfig(o, places)
+	source, err := s.findConfig(o, places, wanted.User)
 	if err != nil {
 		return nil, err
 	}
@@ -171,9 +176,12 @@ func hasNoPlugins(file *configFile) bool {
 }
 
 // findConfig returns the config that is in force. If that is the user's config, or there is none, it returns the project's config,
-// which need not exist.
-func (s *Setup) findConfig(o discovery.Options, places config.Places) (discovery.Source, error) {
+// which need not exist. If user is set, it returns the user's config unless another one is named.
+func (s *Setup) findConfig(o discovery.Options, places config.Places, user bool) (discovery.Source, error) {
 	source, err := discovery.FindConfig(o)
+	if err == nil && user && source.By > discovery.ByVariable {
+		return discovery.UserConfig(o)
+	}
 	if err != nil || source.By < discovery.ByUser {
 		return source, err
 	}

@@ -56,9 +56,15 @@ func namesOf(installed []discovery.Candidate) []string {
 // machines.
 func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, places config.Places, wanted Preparation) (review.Request, config.Plugin, error) {
 	values := map[string]string{}
-	for name, value := range wanted.Env {
-		if m.RequestsEnv(name) {
-			values[name] = strings.ReplaceAll(value, "${", "$${")
+	grants, replaces := wanted.Grants[m.Name]
+	if !wanted.User {
+		grants.Env = nil // the config of a project is meant to be committed
+	}
+	for _, env := range []map[string]string{wanted.Env, grants.Env} {
+		for name, value := range env {
+			if m.RequestsEnv(name) {
+				values[name] = strings.ReplaceAll(value, "${", "$${")
+			}
 		}
 	}
 	for _, r := range m.Requires {
@@ -81,8 +87,11 @@ func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, plac
 		}
 	}
 	granted := slices.Sorted(maps.Keys(values))
-	request, entry := review.Ask(m, review.Choice{Env: granted, PublicWeb: wanted.PublicWeb, AllowWrite: wanted.AllowWrite && m.Write == manifest.WriteOptIn}, d, places, explain.NewResolver(places, nil))
+	request, entry := review.Ask(m, review.Choice{Env: granted, PublicWeb: wanted.PublicWeb || grants.PublicWeb, AllowWrite: wanted.AllowWrite && m.Write == manifest.WriteOptIn}, d, places, explain.NewResolver(places, nil))
 	entry.Name, entry.Path, entry.SHA256 = m.Name, "", ""
+	if replaces {
+		entry.FS, entry.Git = append([]manifest.FS{}, grants.FS...), append([]manifest.Git{}, repositories(m, grants.FS)...)
+	}
 	if len(values) > 0 {
 		entry.Env = values
 	}

@@ -66,6 +66,19 @@ func FindConfig(o Options) (Source, error) {
 	return findConfig(o, places)
 }
 
+// UserConfig returns the user's config, which need not exist.
+func UserConfig(o Options) (Source, error) {
+	o, _, err := located(o)
+	if err != nil {
+		return Source{}, err
+	}
+	dir := configDir(o.System)
+	if dir == "" {
+		return Source{}, usage.Errorf("there is no directory for the user's config: set HOME or XDG_CONFIG_HOME to a directory of yours")
+	}
+	return Source{filepath.Join(dir, config.FileName), ByUser}, nil
+}
+
 // PassedOver returns the existing configs that a host with these options does not use because another one, or NoConfig,
 // takes precedence.
 func PassedOver(o Options) ([]Source, error) {

@@ -103,31 +103,38 @@ func (s Store) Lookup(path string) (*Record, error) {
 
 // Add durably records that path is trusted while its content has the digest and the files that it includes are includes.
 func (s Store) Add(path, digest string, includes ...File) error {
-	for _, f := range append([]File{{path, digest}}, includes...) {
-		switch {
-		case !isPath(f.Path):
-			return fmt.Errorf("%q cannot be trusted: the path must be absolute, without . and .., and at most %d bytes long", f.Path, maxPath)
-		case !utf8.ValidString(f.Path):
-			return fmt.Errorf("%q cannot be trusted: the path is not UTF-8", f.Path)
-		case !userfile.IsDigest(f.SHA256):
-			return fmt.Errorf("%q cannot be trusted: the digest %q is not a SHA-256 in lower-case hex", f.Path, f.SHA256)
-		}
-	}
-	if err := s.check(); err != nil {
-		return err
-	}
-	if err := ownedpath.Make(s.dir); err != nil {
-		return errors.New(ownedpath.Explain(err))
-	}
-	record, err := rawjson.Marshal(Record{Path: path, SHA256: digest, Includes: includes, At: time.Now().UTC().Truncate(time.Second)})
+	file, record, err := s.Record(path, digest, includes...)
 	if err != nil {
 		return err
 	}
-	if len(record) >= maxRecord {
-		return fmt.Errorf("%q cannot be trusted: it includes too many files", path)
+	return atomicfile.Replace(file, record, atomicfile.Options{FS: files, Mode: 0o600, Pattern: tempPattern})
+}
+
+// Record returns what Add writes, and the path of its file, for a transaction that writes it. It creates the store.
+func (s Store) Record(path, digest string, includes ...File) (file string, record []byte, err error) {
+	for _, f := range append([]File{{path, digest}}, includes...) {
+		switch {
+		case !isPath(f.Path):
+			return "", nil, fmt.Errorf("%q cannot be trusted: the path must be absolute, without . and .., and at most %d bytes long", f.Path, maxPath)
+		case !utf8.ValidString(f.Path):
+			return "", nil, fmt.Errorf("%q cannot be trusted: the path is not UTF-8", f.Path)
+		case !userfile.IsDigest(f.SHA256):
+			return "", nil, fmt.Errorf("%q cannot be trusted: the digest %q is not a SHA-256 in lower-case hex", f.Path, f.SHA256)
+		}
 	}
-	return atomicfile.Replace(filepath.Join(s.dir, fileName(path)), append(record, '\n'),
-		atomicfile.Options{FS: files, Mode: 0o600, Pattern: tempPattern})
+	if err := s.check(); err != nil {
+		return "", nil, err
+	}
+	if err := ownedpath.Make(s.dir); err != nil {
+		return "", nil, errors.New(ownedpath.Explain(err))
+	}
+	if record, err = rawjson.Marshal(Record{Path: path, SHA256: digest, Includes: includes, At: time.Now().UTC().Truncate(time.Second)}); err != nil {
+		return "", nil, err
+	}
+	if len(record) >= maxRecord {
+		return "", nil, fmt.Errorf("%q cannot be trusted: it includes too many files", path)
+	}
+	return filepath.Join(s.dir, fileName(path)), append(record, '\n'), nil
 }
 
 // Remove durably removes the record of a path; it returns false if there is none.
