@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
 func newClient() *cobra.Command {
@@ -53,6 +55,9 @@ type clientCommand struct {
 	plan func(c *client.Client, s client.System, o client.Options) (*client.Change, error)
 	adds bool   // whether plan adds an entry
 	none string // why the file of a client needs no change
+	asks bool   // whether to ask for consent; begin sets it
+
+	replace, publicWeb bool // only add has these
 }
 
 // done is the past tense of actions.
@@ -73,19 +78,37 @@ A copy of the file is saved in the state directory.
 If the claude or codex command is installed, and keeps the rest of the file, it makes the
 change. Entries for one project (--scope project) are in a file that is meant to be shared.
 
+With --replace, entries of the reference servers filesystem, git, memory, fetch and time
+are removed too. The plugins of these names are added to the user's config, or to that of
+the project with --scope project, with the grants that the entries have. An entry that is
+not understood completely, or would need more, is left, with the reason. All files change
+in one transaction. "client remove" brings the entries back; the config stays.
+
 Exit codes: 0 success; 1 no consent; 2 the entry cannot be added (an invalid file, a
 different entry of that name), or consent cannot be asked for.`,
 		Example: `  bulkhead client add claude-code
   bulkhead client add claude-desktop --project ~/src/app --config ~/src/app/bulkhead.toml
   bulkhead client add vscode cursor --scope project
   bulkhead client add --all --dry-run        # every client that is installed
-  bulkhead client add codex --name chant --plugins /opt/plugins/chant --yes`,
+  bulkhead client add codex --name chant --plugins /opt/plugins/chant --yes
+  bulkhead client add claude-desktop --replace --dry-run
+  bulkhead client add --all --replace --public-web   # fetch may read the public web`,
 		Args:      knownClients,
 		ValidArgs: client.IDs(),
-		RunE:      func(c *cobra.Command, ids []string) error { return a.run(c, ids) },
+		RunE: func(c *cobra.Command, ids []string) error {
+			if a.replace {
+				return a.runReplace(c, ids)
+			}
+			if a.publicWeb {
+				return usage.Errorf("--public-web has no effect without --replace: remove the flag")
+			}
+			return a.run(c, ids)
+		},
 	}
 	f := c.Flags()
 	a.flags(c)
+	f.BoolVar(&a.replace, "replace", false, "replace entries of reference servers by plugins, with the same grants")
+	f.BoolVar(&a.publicWeb, "public-web", false, publicWebUsage)
 	f.BoolVar(&a.all, "all", false, "all clients that are installed: their program is in PATH, or their directory exists")
 	f.StringVar(&a.options.Serve.Config, "config", "", "config `file` that the server uses (default: what it discovers)")
 	f.StringVar(&a.options.Serve.Plugins, "plugins", "", "`directory` of plugins that the server uses if there is no config")
@@ -134,20 +157,43 @@ func (a *clientCommand) flags(c *cobra.Command) {
 	must(c.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]string{"user", "project"}, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-func (a *clientCommand) run(c *cobra.Command, ids []string) error {
-	stdin, stdout := c.InOrStdin(), c.OutOrStdout()
-	asks := !a.yes && !a.dryRun
-	if asks && (a.asJSON || !term.IsTerminal(stdin)) {
-		return usage.Errorf("cannot ask for consent: pass --yes to change the files, or --dry-run to only show the difference")
+// begin selects the system and the clients, and ends the change of a process that was killed.
+func (a *clientCommand) begin(c *cobra.Command, ids []string) (client.System, []*client.Client, error) {
+	a.asks = !a.yes && !a.dryRun
+	if a.asks && (a.asJSON || !term.IsTerminal(c.InOrStdin())) {
+		return client.System{}, nil, usage.Errorf("cannot ask for consent: pass --yes to change the files, or --dry-run to only show the difference")
 	}
 	system, which, err := a.complete(ids)
+	if err != nil {
+		return system, nil, err
+	}
+	if a.dryRun {
+		interrupted, err := client.IsInterrupted(system)
+		if interrupted {
+			fmt.Fprintln(os.Stderr, "bulkhead: an earlier change of clients was interrupted, or is in progress. The files are shown as it left them; the next change without --dry-run ends it")
+		}
+		return system, which, err
+	}
+	report, err := client.Recover(system)
+	if report.Outcome != transaction.Nothing {
+		fmt.Fprintf(os.Stderr, "bulkhead: an earlier change of clients was interrupted, and is now %s\n", report.Outcome)
+	}
+	for _, file := range report.Kept {
+		fmt.Fprintf(os.Stderr, "bulkhead: %s was changed since, and is left as it is\n", oneLine(file))
+	}
+	return system, which, err
+}
+
+func (a *clientCommand) run(c *cobra.Command, ids []string) error {
+	stdin, stdout := c.InOrStdin(), c.OutOrStdout()
+	system, which, err := a.begin(c, ids)
 	if err != nil {
 		return err
 	}
 	changes, failed := []*client.Change{}, []error(nil)
 	pending := 0
 	for _, one := range which {
-		options, err := a.optionsFor(c.Context(), stdin, one, system, asks)
+		options, err := a.optionsFor(c.Context(), stdin, one, system)
 		var change *client.Change
 		if err == nil {
 			change, err = a.plan(one, system, options)
@@ -166,7 +212,7 @@ func (a *clientCommand) run(c *cobra.Command, ids []string) error {
 	for _, err := range failed {
 		report(err)
 	}
-	if asks && pending > 0 {
+	if a.asks && pending > 0 {
 		if err := confirm(c.Context(), stdin, fmt.Sprintf("Change %s", counted(pending, "file"))); err != nil {
 			return err
 		}
@@ -263,9 +309,9 @@ func (a *clientCommand) complete(ids []string) (client.System, []*client.Client,
 }
 
 // optionsFor returns the options of the entry of a client. At a terminal it asks for the project of a client that does not start servers in it.
-func (a *clientCommand) optionsFor(ctx context.Context, stdin io.Reader, c *client.Client, s client.System, asks bool) (client.Options, error) {
+func (a *clientCommand) optionsFor(ctx context.Context, stdin io.Reader, c *client.Client, s client.System) (client.Options, error) {
 	o := a.options
-	if !asks || !a.adds || !c.LacksProject(o) {
+	if !a.asks || !a.adds || !c.LacksProject(o) {
 		return o, nil
 	}
 	otherwise := "empty for none"
@@ -298,6 +344,9 @@ func (a *clientCommand) apply(ctx context.Context, text io.Writer, changes []*cl
 			continue
 		}
 		fmt.Fprintf(text, "\n"+done[change.Action]+"\n", change.Name, change.Title)
+		if len(change.Restores) > 0 {
+			fmt.Fprintf(text, "  back    %s\n", oneLine(strings.Join(change.Restores, ", ")))
+		}
 		if change.Backup != "" {
 			fmt.Fprintf(text, "  backup  %s\n", oneLine(change.Backup))
 		}

@@ -57,6 +57,11 @@ func printSetup(to io.Writer, s *install.Setup) {
 		}
 		printFile(w, inProject(s.Project, f.Path), f.Content, f.IsDir)
 	}
+	printAdds(w, s)
+}
+
+// printAdds prints what is added to the config.
+func printAdds(w io.Writer, s *install.Setup) {
 	if s.Adds == "" {
 		fmt.Fprintf(w, "\n%s needs no change.\n", inProject(s.Project, s.Config))
 		return

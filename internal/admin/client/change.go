@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
 // Action is what a change does to the entry.
@@ -41,12 +42,16 @@ type Change struct {
 	Next    string   `json:"next,omitempty"`   // what the user has to do next
 	Backup  string   `json:"backup,omitempty"` // path of a copy of the previous content; Apply sets it
 	Changed bool     `json:"changed"`          // whether Apply has made the change
+	// Replaces are the names of entries of reference servers that Replace removes, and Restores those that Remove brings back.
+	Replaces []string `json:"replaces,omitempty"`
+	Restores []string `json:"restores,omitempty"`
 
 	client  *Client
 	system  System
 	file    *userfile.File
 	content []byte
-	want    *Entry // the entry to write; nil to remove the entry
+	want    *Entry              // the entry to write; nil to remove the entry
+	record  *transaction.Change // change of the record of replaced entries; nil if it does not change
 }
 
 // Options select an entry.
@@ -117,7 +122,7 @@ func Remove(c *Client, s System, o Options) (*Change, error) {
 	change.Action, change.Next = ActionRemove, "restart "+c.Title
 	change.Diff = difference(c.format.lines(path, c.fieldsToShow(old.fields)), nil)
 	change.setCommand(func(own *ownCommand) []string { return own.remove(o.Name) })
-	return change, nil
+	return change, change.restore()
 }
 
 // current is the content of the file, and the entry in it, before the change.
@@ -185,6 +190,9 @@ func (c *Change) path(doc object) []string {
 func (c *Change) Apply(ctx context.Context) error {
 	if c.Action == ActionNone {
 		return nil
+	}
+	if c.record != nil {
+		return ApplyAll(c.system, []*Change{c}, nil)
 	}
 	if err := c.backUp(); err != nil {
 		return err

@@ -8,6 +8,7 @@ package client
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,6 +45,7 @@ type Client struct {
 	local    func(doc object) object   // objects of projects in the user's file, by path, each with servers as the file has them; nil if there are none
 	shape    shape                     // shape of an entry
 	expands  []string                  // strings that begin a variable in an entry
+	places   map[string]string         // variables in an entry that a config has too, by the client's name
 	// variable maps a scope to the variable that the client replaces with the project directory.
 	variable map[Scope]string
 	// elsewhere is set if the client does not start servers in the project directory.
@@ -65,6 +67,7 @@ func (e Entry) equal(f Entry) bool { return e.Command == f.Command && slices.Equ
 
 // shape converts an Entry to the fields that a client expects, and back.
 type shape struct {
+	env    string // name of the field with the variables of a server
 	fields func(e Entry) jsonfile.Object
 	read   func(fields object) (Entry, bool)
 }
@@ -183,9 +186,10 @@ func checkName(name string) error {
 
 // Serve contains the flags of serve in an entry.
 type Serve struct {
-	Config  string // absolute path of the config; empty if the server is to discover it
-	Plugins string // absolute path of the directory of plugins
-	Project string // absolute path of the project, or a variable of the client
+	Config  string            // absolute path of the config; empty if the server is to discover it
+	Plugins string            // absolute path of the directory of plugins
+	Project string            // absolute path of the project, or a variable of the client
+	Env     map[string]string // variables that the server passes to plugins, with values as in a config
 }
 
 // CheckPath returns an error unless path is a directory, or a file if isDir is false.
@@ -228,7 +232,21 @@ func (c *Client) entry(s System, scope Scope, v Serve) (Entry, error) {
 			}
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(v.Env)) {
+		e.Args = append(e.Args, "--env", name+"="+c.ownPath(v.Env[name]))
+	}
 	return e, nil
+}
+
+// ownPath returns a path of a config with the client's name for its variable. Package reference leaves entries in whose paths other strings are
+// variables of the client.
+func (c *Client) ownPath(path string) string {
+	for _, name := range slices.Sorted(maps.Keys(c.places)) {
+		if rest, ok := strings.CutPrefix(path, c.places[name]); ok {
+			return name + rest
+		}
+	}
+	return path
 }
 
 // LacksProject reports whether the server would find no project: the client does not start it there, and the options name none.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 // clients is the table of all supported clients. docs/clients.md says which of its facts were verified with the real clients.
@@ -24,6 +25,7 @@ var clients = []*Client{
 			remove: func(name string) []string { return []string{"mcp", "remove", "--scope", "user", name} },
 			keeps:  func([]byte) bool { return true }, // the client itself rewrites the file all the time
 		},
+		places: map[string]string{"${HOME}": varHome},
 		next: map[Scope]string{
 			UserScope:    "start a new session; `claude mcp list` shows whether it connects",
 			ProjectScope: "start `claude` in the project and approve the server; until then `claude mcp list` says: Pending approval",
@@ -44,6 +46,7 @@ var clients = []*Client{
 		user: func(s System) []string { return []string{filepath.Join(s.Home, ".cursor", "mcp.json")} }, project: []string{".cursor/mcp.json"},
 		format: jsonFormat{}, at: under("mcpServers"), shape: commandAndArgs("stdio"), expands: []string{"${"},
 		variable: map[Scope]string{ProjectScope: "${workspaceFolder}"}, // the directory that contains .cursor
+		places:   map[string]string{"${userHome}": varHome, "${env:HOME}": varHome, "${workspaceFolder}": varProject},
 		next: map[Scope]string{
 			UserScope:    "check in the MCP settings of Cursor that the server is enabled",
 			ProjectScope: "open the project in Cursor and enable the server in the MCP settings",
@@ -60,6 +63,7 @@ var clients = []*Client{
 		// VS Code starts servers in the folder of the window. In the user's file the variable would prevent the start of the
 		// server in windows without a folder.
 		variable: map[Scope]string{ProjectScope: "${workspaceFolder}"},
+		places:   map[string]string{"${userHome}": varHome, "${env:HOME}": varHome, "${workspaceFolder}": varProject},
 		next: map[Scope]string{
 			UserScope:    "run `MCP: List Servers` in VS Code, start the server, and confirm that you trust it",
 			ProjectScope: "open the project in VS Code, run `MCP: List Servers`, start the server, and confirm that you trust it",
@@ -105,6 +109,7 @@ var clients = []*Client{
 		},
 		project: []string{".devin/mcp_config.json"},
 		format:  jsonFormat{}, at: under("mcpServers"), shape: commandAndArgs(""), expands: []string{"${"}, elsewhere: true,
+		places: map[string]string{"${env:HOME}": varHome},
 		next: map[Scope]string{
 			UserScope:    "refresh the list of MCP servers in the agent panel, or start the program again",
 			ProjectScope: "open the project and refresh the list of MCP servers in the agent panel; versions before Devin Desktop do not read this file",
@@ -115,6 +120,7 @@ var clients = []*Client{
 		dirs: func(s System) []string { return []string{filepath.Join(s.Home, ".gemini")} },
 		user: func(s System) []string { return []string{filepath.Join(s.Home, ".gemini", "settings.json")} }, project: []string{".gemini/settings.json"},
 		format: jsonFormat{}, at: under("mcpServers"), shape: commandAndArgs(""), expands: []string{"$"},
+		places: map[string]string{"${HOME}": varHome, "$HOME": varHome},
 		next: map[Scope]string{
 			UserScope:    "start a new session; in a folder that Gemini CLI does not trust, all servers are disabled",
 			ProjectScope: "start a new session in the project and trust the folder: otherwise all servers are disabled",
@@ -128,12 +134,19 @@ var clients = []*Client{
 		},
 		project: []string{"opencode.json", "opencode.jsonc"},
 		format:  jsonFormat{}, at: opencodeServers, shape: commandList, expands: []string{"{env:", "{file:"},
+		places: map[string]string{"{env:HOME}": varHome},
 		next: map[Scope]string{
 			UserScope:    "start a new session; `opencode mcp list` shows whether it connects",
 			ProjectScope: "start a new session in the project; `opencode mcp list` shows whether it connects",
 		},
 	},
 }
+
+// The variables of a config, for the table of clients.
+const (
+	varHome    = "${" + manifest.VarHome + "}"
+	varProject = "${" + manifest.VarProject + "}"
+)
 
 func under(key string) func(object) []string { return func(object) []string { return []string{key} } }
 
@@ -152,6 +165,7 @@ func opencodeServers(doc object) []string {
 // commandAndArgs is the most common shape. kind is the value of the field type; an empty kind omits the field.
 func commandAndArgs(kind string) shape {
 	return shape{
+		env: "env",
 		fields: func(e Entry) jsonfile.Object {
 			fields := jsonfile.Object{{Name: "command", Value: e.Command}, {Name: "args", Value: e.Args}}
 			if kind != "" {
@@ -169,6 +183,7 @@ func commandAndArgs(kind string) shape {
 
 // commandList is the shape of opencode, in which the command and its arguments are one list.
 var commandList = shape{
+	env: "environment",
 	fields: func(e Entry) jsonfile.Object {
 		return jsonfile.Object{{Name: "type", Value: "local"}, {Name: "command", Value: append([]string{e.Command}, e.Args...)}}
 	},

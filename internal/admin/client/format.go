@@ -21,6 +21,8 @@ type format interface {
 	// set sets fields of the entry at path, and preserves the other fields of the entry.
 	set(data []byte, path []string, fields jsonfile.Object) ([]byte, error)
 	remove(data []byte, path []string) ([]byte, error)
+	// copy adds the entry at path as it is in from. The file must have no entry at path.
+	copy(data, from []byte, path []string) ([]byte, error)
 	// lines formats an entry for a person: a heading, one line for each field, and a last line that closes the entry.
 	lines(path []string, fields []field) []string
 }
@@ -71,6 +73,10 @@ func (jsonFormat) set(data []byte, path []string, fields jsonfile.Object) ([]byt
 
 func (jsonFormat) remove(data []byte, path []string) ([]byte, error) {
 	return jsonfile.Remove(data, path)
+}
+
+func (jsonFormat) copy(data, from []byte, path []string) ([]byte, error) {
+	return jsonfile.Copy(data, from, path)
 }
 
 func (jsonFormat) lines(path []string, fields []field) []string {
@@ -129,6 +135,14 @@ func (tomlFormat) set(data []byte, path []string, fields jsonfile.Object) ([]byt
 
 func (tomlFormat) remove(data []byte, path []string) ([]byte, error) {
 	return tomlfile.Edit(data, func(d *tomlfile.Doc) (*tomlfile.Doc, error) { return d.RemoveSubtable([2]string(path)) })
+}
+
+func (tomlFormat) copy(data, from []byte, path []string) ([]byte, error) {
+	old, problems := tomlfile.Parse("", from)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return tomlfile.Edit(data, func(d *tomlfile.Doc) (*tomlfile.Doc, error) { return d.CopySubtable(old, [2]string(path)) })
 }
 
 func (tomlFormat) lines(path []string, fields []field) []string {

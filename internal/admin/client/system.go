@@ -7,6 +7,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // System is the environment of the user.
@@ -20,6 +21,8 @@ type System struct {
 	Program   string // path of this program that entries contain
 	Getenv    func(string) string
 	LookPath  func(string) (string, error)
+
+	files filesystem.FS // file system of transactions; nil: filesystem.OS{}; set by tests only
 }
 
 // NewSystem returns the system that a host with these options finds. goos is runtime.GOOS.
