@@ -152,7 +152,7 @@ func TestDocsABINamesEverything(t *testing.T) {
 		abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch,
 		abi.OpGitResolveRef, abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch,
 		abi.OpGitState, abi.OpGitRefs, abi.OpGitHistory, abi.OpGitChanges, abi.OpGitObjects, abi.OpGitAbbreviate,
-		abi.OpGitCommit, abi.OpGitCreateBranch, abi.OpGitReset,
+		abi.OpGitAdd, abi.OpGitCommit, abi.OpGitCreateBranch, abi.OpGitReset,
 		abi.OpGitListRemote, abi.OpGitFetch, abi.OpFSMode, abi.OpFSCreateMode, abi.OpFSScan, abi.OpFSGrants, abi.OpLock, abi.OpNotify,
 		abi.OpHTTPFetch, abi.OpHashSHA256,
 		"PWD", "BULKHEAD_PROJECT", "BULKHEAD_STATE", "BULKHEAD_ZONEINFO", "BULKHEAD_MEMORY", manifest.EnvDevelopment,

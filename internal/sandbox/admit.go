@@ -19,6 +19,7 @@ var paramsValues = map[string]int{
 	abi.OpGitIgnored:      2_000, // 1,000 paths
 	abi.OpGitObjects:      2_000, // 1,000 hashes
 	abi.OpGitAbbreviate:   2_000,
+	abi.OpGitAdd:          2_000,  // 1,000 paths
 	abi.OpGitHistory:      1_000,  // two lists of 100 hashes
 	abi.OpGitCommitBranch: 10_000, // 1,000 changes of up to 5 values each
 	abi.OpGitListRemote:   1_000,  // 100 names
@@ -49,7 +50,7 @@ func (b *Box) ungranted(op string) string {
 	switch op {
 	case abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitState, abi.OpGitRefs, abi.OpGitHistory, abi.OpGitChanges,
-		abi.OpGitObjects, abi.OpGitAbbreviate, abi.OpGitCommitBranch, abi.OpGitCommit, abi.OpGitCreateBranch, abi.OpGitReset:
+		abi.OpGitObjects, abi.OpGitAbbreviate, abi.OpGitCommitBranch, abi.OpGitAdd, abi.OpGitCommit, abi.OpGitCreateBranch, abi.OpGitReset:
 		if len(b.config.Repos) == 0 && b.config.Asks.Git {
 			return "this plugin is granted no repository, although its manifest asks for one: the config must grant it with git in the plugin's " +
 				"table, and --project must name the project if its repository is meant"

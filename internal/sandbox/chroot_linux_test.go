@@ -105,7 +105,7 @@ func inEmptyRoot(t *testing.T, w world) {
 	for _, request := range []string{
 		`{"op":"git/branch_exists","params":{"repo":"$W/work","branch":"main"}}`, `{"op":"git/status","params":{"repo":"$W/work"}}`,
 		`{"op":"git/commit_branch","params":{"repo":"$W/work","branch":"new","message":"m","changes":[{"path":"x","content":"eA=="}]}}`,
-		`{"op":"git/commit","params":{"repo":"$W/work","message":"m"}}`, `{"op":"git/reset","params":{"repo":"$W/work"}}`,
+		`{"op":"git/add","params":{"repo":"$W/work","paths":["."]}}`, `{"op":"git/commit","params":{"repo":"$W/work","message":"m"}}`, `{"op":"git/reset","params":{"repo":"$W/work"}}`,
 		`{"op":"fs/mode","params":{"path":"$W/work/f","mode":420}}`,
 	} {
 		if got := string(b.Operate(Begin(t.Context(), nil, nil), []byte(w.path(request)))); strings.Contains(got, `"error"`) {

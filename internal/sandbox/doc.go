@@ -14,11 +14,12 @@
 //
 //   - vfs: the one file tree of a module: WASI calls, symbolic links, mounts, what must not be replaced
 //   - beneath: opens and changes files below a directory handle, by names that cannot leave it
-//   - git: reads repositories, creates a branch with one commit, reads remotes
+//   - git: reads repositories, stages and commits, creates branches, reads remotes
 //   - git/repo: finds the repository below a grant
 //   - git/objects: the object database
 //   - git/refs: references
-//   - git/worktree: status of the working tree
+//   - git/worktree: the index, and status of the working tree
+//   - git/worktree/attributes: which attributes git gives to files
 //   - git/worktree/ignore: which paths git ignores
 //   - git/remote: git's HTTP protocol
 //   - git/gitconfig: a repository's configuration

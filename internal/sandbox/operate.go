@@ -45,6 +45,7 @@ var operations = map[string]operation{
 	abi.OpGitListRemote:    ofGit((*git.Ops).ListRemote, targetURL),
 	abi.OpGitFetch:         ofGit((*git.Ops).Fetch, targetURL),
 	abi.OpGitCommitBranch:  ofChange((*git.Ops).CommitBranch, "repo"),
+	abi.OpGitAdd:           ofBox((*Box).gitAdd, "repo"),
 	abi.OpGitCommit:        ofChange((*git.Ops).Commit, "repo"),
 	abi.OpGitCreateBranch:  ofChange((*git.Ops).CreateBranch, "repo"),
 	abi.OpGitReset:         ofChange((*git.Ops).Reset, "repo"),

@@ -120,7 +120,7 @@ func TestEveryABIOperationIsImplemented(t *testing.T) {
 		abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch, abi.OpGitListRemote, abi.OpGitFetch,
 		abi.OpGitState, abi.OpGitRefs, abi.OpGitHistory, abi.OpGitChanges, abi.OpGitObjects, abi.OpGitAbbreviate,
-		abi.OpGitCommit, abi.OpGitCreateBranch, abi.OpGitReset,
+		abi.OpGitAdd, abi.OpGitCommit, abi.OpGitCreateBranch, abi.OpGitReset,
 		abi.OpHTTPFetch, abi.OpFSMode, abi.OpFSCreateMode, abi.OpFSScan, abi.OpFSGrants, abi.OpLock, abi.OpClaims, abi.OpNotify, abi.OpHashSHA256,
 	}
 	for _, op := range ops {

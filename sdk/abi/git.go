@@ -10,6 +10,7 @@ const (
 	OpGitIgnored       = "git/ignored"        // GitPaths -> GitIgnored
 	OpGitStatus        = "git/status"         // GitStatusQuery -> GitStatus
 	OpGitCommitBranch  = "git/commit_branch"  // GitNewCommit -> GitCommitted
+	OpGitAdd           = "git/add"            // GitAdd -> GitAdded
 	OpGitCommit        = "git/commit"         // GitIndexCommit -> GitCommitted
 	OpGitCreateBranch  = "git/create_branch"  // GitNewBranch -> null
 	OpGitReset         = "git/reset"          // GitRepo -> null
@@ -143,6 +144,20 @@ type GitChange struct {
 type GitCommitted struct {
 	Commit string `json:"commit"`
 	Parent string `json:"parent"`
+}
+
+// GitAdd asks for files to be staged. Paths are files or directories, relative to the top level or absolute; "." is the whole working tree.
+type GitAdd struct {
+	Repo  string   `json:"repo"`
+	Paths []string `json:"paths"`
+}
+
+// GitAdded says whether the index has changed, how many files below the given directories the module may not read, and the names of some of
+// them. These files are not staged.
+type GitAdded struct {
+	Changed bool     `json:"changed"`
+	Skipped int      `json:"skipped,omitempty"`
+	Names   []string `json:"names,omitempty"`
 }
 
 // GitIndexCommit asks for a commit of the index on the branch that is checked out, or on a detached HEAD.

@@ -64,6 +64,15 @@ func CommitBranch(commit abi.GitNewCommit) (abi.GitCommitted, error) {
 	return done, err
 }
 
+// Add stages files or directories, given relative to the top level or as absolute paths, as git add does; "." stages the whole working tree.
+// Files that the plugin may not read are not staged. The repository must be granted with access = "commit". Add fails where git would convert
+// a file.
+func Add(repo string, paths ...string) (abi.GitAdded, error) {
+	var done abi.GitAdded
+	err := sdk.HostCall(abi.OpGitAdd, abi.GitAdd{Repo: repo, Paths: paths}, &done)
+	return done, err
+}
+
 // Commit commits the index on the branch that is checked out, or on a detached HEAD, as git commit -m does. The repository must be granted with
 // access = "commit". Commit fails where git would run a hook or sign the commit.
 func Commit(repo, message string) (abi.GitCommitted, error) {

@@ -50,6 +50,7 @@ func TestOperations(t *testing.T) {
 		{"git/commit_branch", `{"repo":"/r","branch":"b","message":"m","changes":[{"path":"a","content":"eA=="},{"path":"b","deleted":true}]}`, `{"commit":"ab","parent":"cd"}`, func() (any, error) {
 			return git.CommitBranch(abi.GitNewCommit{Repo: "/r", Branch: "b", Message: "m", Changes: []abi.GitChange{{Path: "a", Content: []byte("x")}, {Path: "b", Deleted: true}}})
 		}, abi.GitCommitted{Commit: "ab", Parent: "cd"}},
+		{"git/add", `{"repo":"/r","paths":["a","b"]}`, `{"changed":true}`, func() (any, error) { return git.Add("/r", "a", "b") }, abi.GitAdded{Changed: true}},
 		{"git/commit", `{"repo":"/r","message":"m"}`, `{"commit":"ab","parent":"cd"}`, func() (any, error) { return git.Commit("/r", "m") }, abi.GitCommitted{Commit: "ab", Parent: "cd"}},
 		{"git/create_branch", `{"repo":"/r","branch":"b","commit":"ab","from":"main"}`, `null`, func() (any, error) { return nil, git.CreateBranch("/r", "b", "ab", "main") }, nil},
 		{"git/reset", `{"repo":"/r"}`, `null`, func() (any, error) { return nil, git.Reset("/r") }, nil},

@@ -50,7 +50,7 @@ func copyOf(t *testing.T, dir string) string {
 	t.Helper()
 	copied := filepath.Join(t.TempDir(), "copy")
 	gittest.Must(t, os.CopyFS(copied, os.DirFS(dir)))
-	gittest.Git(t, copied, "update-index", "-q", "--really-refresh", "--unmerged")
+	gittest.Git(t, copied, "status") // refreshes the index
 	return copied
 }
 

@@ -6,7 +6,7 @@
 // Settings. Only Config.User reads the configuration of the user and of the system. Every file is opened below the
 // handle of a granted directory. A repository that points outside of its directory, by a .git file, commondir, alternates or a symbolic
 // link, is therefore refused, unless a .git file or alternates point into another granted directory. CommitBranch writes objects and one new
-// reference; Commit, CreateBranch and Reset also write the index, HEAD's branch and reflogs, under git's locks. Only ListRemote and Fetch use
+// reference; Add, Commit, CreateBranch and Reset also write the index, HEAD's branch and reflogs, under git's locks. Only ListRemote and Fetch use
 // a network, and they write nothing.
 //
 // Repositories and remotes are untrusted. The sub-packages check everything that they read: objects reads the object database, refs the

@@ -47,6 +47,10 @@ func TestKilledChangesLeaveSoundRepository(t *testing.T) {
 			_, err := o.Commit(t.Context(), abi.GitIndexCommit{Repo: dir, Message: "x"})
 			return err
 		},
+		"add": func(o *git.Ops, dir string) error {
+			_, err := o.Add(t.Context(), abi.GitAdd{Repo: dir, Paths: []string{"."}}, gittest.Files{})
+			return err
+		},
 		"create a branch": func(o *git.Ops, dir string) error {
 			_, err := o.CreateBranch(t.Context(), abi.GitNewBranch{Repo: dir, Branch: "a/b", Commit: gittest.Git(t, dir, "rev-parse", "HEAD")})
 			return err

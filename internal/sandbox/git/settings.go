@@ -25,6 +25,8 @@ const (
 	settingSign       = "commit.gpgsign"
 	settingEncoding   = "i18n.commitencoding"
 	settingShared     = "core.sharedrepository"
+	settingAutoCRLF   = "core.autocrlf"
+	settingSparse     = "core.sparsecheckout"
 	settingIncludes   = "?include"
 	settingUnreadable = "?unreadable"
 )
@@ -36,7 +38,7 @@ func (s *Settings) override(config gitconfig.File, file string) {
 		switch {
 		case (e.Section == "include" || e.Section == "includeif") && e.Key == "path":
 			key, value = settingIncludes, e.Section+"."+strings.TrimPrefix(e.Subsection+".", ".")+e.Key
-		case e.Subsection != "" || !slices.Contains([]string{settingHooks, settingSign, settingEncoding, settingShared}, key):
+		case e.Subsection != "" || !slices.Contains([]string{settingHooks, settingSign, settingEncoding, settingShared, settingAutoCRLF, settingSparse}, key):
 			continue
 		case e.NoValue:
 			value = "true"

@@ -45,6 +45,8 @@ type walk struct {
 	codes     []byte // code of each entry, by its position in the index
 	untracked []string
 	limit     int
+	expand    bool                   // whether untracked directories are entered, except repositories
+	wanted    func(name string) bool // whether the walk looks at a file or enters a directory; nil for all
 	visited   int
 	read      int64 // bytes of files hashed so far
 }
@@ -108,6 +110,7 @@ func (w *walk) dir(dir string, level *ignore.Level) error {
 	}
 	for _, e := range entries {
 		switch name := dir + e.Name; {
+		case w.wanted != nil && !w.wanted(name):
 		case e.IsDir():
 			err = w.subdir(name, level)
 		case isSpecial(e):
@@ -135,13 +138,16 @@ func (w *walk) subdir(name string, level *ignore.Level) error {
 			return err
 		}
 		w.codes[i] = replaced // git reports only the file, as deleted
-		return nil
+		if !w.expand {
+			return nil
+		}
 	}
 	ignored, err := w.ignore.Ignores(level, name, true)
 	if err != nil {
 		return err
 	}
-	if w.index.hasBelow(name + "/") {
+	tracked := w.index.hasBelow(name + "/")
+	if tracked || w.expand && !ignored && !w.isRepository(name) {
 		next, err := w.ignore.Enter(level, name+"/", ignored)
 		if err != nil {
 			return err
@@ -151,11 +157,35 @@ func (w *walk) subdir(name string, level *ignore.Level) error {
 	if ignored {
 		return nil
 	}
-	found, err := w.hasUntracked(name, level)
+	found := w.expand // then it is a repository
+	if !found {
+		found, err = w.hasUntracked(name, level)
+	}
 	if err != nil || !found {
 		return err
 	}
 	return w.addUntracked(name + "/")
+}
+
+// isRepository reports whether git would take a directory for a repository of its own.
+func (w *walk) isRepository(dir string) bool {
+	dotGit := path.Join(w.repo.Top, dir, ".git")
+	info, err := w.repo.Work.Handle.Lstat(dotGit)
+	if err != nil {
+		return false
+	}
+	_, err = w.repo.Work.Handle.Lstat(path.Join(dotGit, "HEAD"))
+	return err == nil || info.Mode.IsRegular()
+}
+
+// beyondLink reports whether a symbolic link has replaced one of the directories of a path.
+func (w *walk) beyondLink(name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if info, err := w.repo.Work.Handle.Lstat(path.Join(w.repo.Top, dir)); err == nil && info.IsLink() {
+			return true
+		}
+	}
+	return false
 }
 
 // submodule compares a submodule's HEAD with the index. A submodule that is absent, or whose repository cannot be opened below the grant, is
@@ -171,11 +201,8 @@ func (w *walk) submodule(name string, want plumbing.Hash) (byte, error) {
 // hasUntracked reports whether an untracked directory contains a file that is not ignored, or is a repository. Git reports no other
 // untracked directories.
 func (w *walk) hasUntracked(name string, level *ignore.Level) (bool, error) {
-	dotGit := path.Join(w.repo.Top, name, ".git")
-	if info, err := w.repo.Work.Handle.Lstat(dotGit); err == nil {
-		if _, err := w.repo.Work.Handle.Lstat(path.Join(dotGit, "HEAD")); err == nil || info.Mode.IsRegular() {
-			return true, nil
-		}
+	if w.isRepository(name) {
+		return true, nil
 	}
 	level, err := w.ignore.Enter(level, name+"/", false)
 	if err != nil {

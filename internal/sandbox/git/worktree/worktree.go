@@ -1,5 +1,5 @@
-// Package worktree compares a repository's working tree with its index and HEAD (Status), and reports which paths git ignores (Ignored). No
-// filter, hook or fsmonitor runs. The index is not refreshed, so nothing is written.
+// Package worktree compares a repository's working tree with its index and HEAD (Status), reports which paths git ignores (Ignored), and
+// changes the index under git's lock (LockIndex). No filter, hook or fsmonitor runs, and the index is not refreshed.
 //
 // The index, trees, ignore files and the working tree itself are untrusted. Their sizes, the number of visited files and the number of
 // hashed bytes are bounded.

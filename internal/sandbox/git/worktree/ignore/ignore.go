@@ -21,8 +21,8 @@ const (
 	maxPatterns = 100_000 // most patterns in one operation
 )
 
-// pattern is one line of an ignore file.
-type pattern struct {
+// Pattern is one line of an ignore file, or the pattern of a file of attributes.
+type Pattern struct {
 	negated  bool
 	dirOnly  bool
 	baseOnly bool    // whether the pattern matches the last component of a path; otherwise it matches the path relative to the ignore file
@@ -35,7 +35,7 @@ type pattern struct {
 type Level struct {
 	up       *Level
 	dir      string // directory of the ignore file: empty, or a path such as "a/b/"
-	patterns []pattern
+	patterns []Pattern
 	ignored  bool // whether the directory itself is ignored, and therefore everything below it
 }
 
@@ -171,7 +171,7 @@ func (m *Matcher) Ignores(level *Level, name string, isDir bool) (bool, error) {
 	return false, nil
 }
 
-func (p *pattern) matches(text string, fold bool) bool {
+func (p *Pattern) matches(text string, fold bool) bool {
 	if len(text) < len(p.literal) {
 		return false
 	}
@@ -194,8 +194,8 @@ func (p *pattern) matches(text string, fold bool) bool {
 }
 
 // parse parses the lines of an ignore file.
-func parse(data []byte, fold bool) ([]pattern, error) {
-	var patterns []pattern
+func parse(data []byte, fold bool) ([]Pattern, error) {
+	var patterns []Pattern
 	number := 0
 	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\ufeff"))) {
 		number++
@@ -214,7 +214,7 @@ func parse(data []byte, fold bool) ([]pattern, error) {
 		}
 		// Git reads a line as a C string, so a NUL byte ends it.
 		text, _, _ := strings.Cut(string(line), "\x00")
-		if p, ok := parsePattern(trimSpaces(text), fold); ok {
+		if p, ok := ParsePattern(trimSpaces(text), fold); ok {
 			patterns = append(patterns, p)
 		}
 	}
@@ -238,9 +238,17 @@ func trimSpaces(s string) string {
 	return s[:end]
 }
 
-// parsePattern parses one pattern. It returns false if the pattern cannot match any path.
-func parsePattern(s string, fold bool) (pattern, bool) {
-	var p pattern
+// MatchesFile reports whether the pattern matches a file, whose path is relative to the directory of the pattern's file.
+func (p *Pattern) MatchesFile(name string, fold bool) bool {
+	if p.baseOnly {
+		name = path.Base(name)
+	}
+	return !p.dirOnly && p.matches(name, fold)
+}
+
+// ParsePattern parses one pattern. It returns false if the pattern cannot match any path.
+func ParsePattern(s string, fold bool) (Pattern, bool) {
+	var p Pattern
 	s, p.negated = strings.CutPrefix(s, "!")
 	s, p.dirOnly = strings.CutSuffix(s, "/")
 	p.baseOnly = !strings.Contains(s, "/")
