@@ -162,6 +162,10 @@ func TestCommitRefuses(t *testing.T) {
 			config("extensions.worktreeConfig", "true")(r)
 			config("--worktree", "core.hooksPath", "x")(r)
 		}, "config.worktree"},
+		{"no configuration of a worktree", func(r *gittest.Repo) {
+			config("extensions.worktreeConfig", "false")(r)
+			gittest.Write(r.TB, r.Dot+"/config.worktree", "[core]\n\thooksPath = x\n")
+		}, ""},
 		{"a shared repository", config("core.sharedRepository", "group"), `core.sharedRepository is "group"`},
 		{"a shared repository by its permissions", config("core.sharedRepository", "0660"), "core.sharedRepository"},
 		{"a repository that is not shared", config("core.sharedRepository", "umask"), ""},

@@ -148,6 +148,21 @@ func TestDetachedHeadIsNamedByReference(t *testing.T) {
 	}
 }
 
+// A log of HEAD may name anything. It must not make a file outside of the references a reference.
+func TestLogOfHeadNamesNoOtherFile(t *testing.T) {
+	r := gittest.GitSample(t)
+	head := gittest.Git(t, r.Dir, "rev-parse", "HEAD")
+	gittest.Git(t, r.Dir, "checkout", "-q", "--detach")
+	gittest.Write(t, r.Dir+"/outside", head+"\n")
+	for _, name := range []string{"../outside", "../../outside", "refs/../../outside"} {
+		gittest.Write(t, r.Dot+"/logs/HEAD", head+" "+head+" A <a@example.com> 1 +0000\tcheckout: moving from main to "+name+"\n")
+		s, err := gittest.Granted(r.Dir).State(t.Context(), abi.GitRepo{Repo: r.Dir})
+		if err != nil || s.Detached != head[:7] {
+			t.Errorf("%s: got %+v, %v", name, s, err)
+		}
+	}
+}
+
 // moveTag checks out a tag, and then makes it refer to another commit.
 func moveTag(t *testing.T, r *gittest.Repo, tag ...string) {
 	t.Helper()

@@ -3,6 +3,7 @@
 package git_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -174,5 +175,13 @@ func TestDeviceInPlaceOfIgnoreFileIsEmpty(t *testing.T) {
 	gittest.Write(t, home+"/.gitconfig", "[core]\n\texcludesFile = /dev/null\n")
 	if u, err := effective(t, git.UserFiles{Home: home}, gittest.Sample(t, t.TempDir())); err != nil || len(u.Excludes) > 0 {
 		t.Errorf("got %q, %v", u.Excludes, err)
+	}
+}
+
+func TestConfigurationOfUserEndsWithCall(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := (git.UserConfig{git.Layer{}}).For(ctx, nil); err != context.Canceled {
+		t.Errorf("got %v", err)
 	}
 }

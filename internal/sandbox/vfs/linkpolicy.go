@@ -75,8 +75,8 @@ func (f *FS) staysInside(dir, target string) bool {
 		p.close()
 		return !virtual
 	}
-	r, refused := errors.AsType[refusal](err)
-	return !refused || r.errno != sys.EACCES
+	r, _ := errors.AsType[refusal](err)
+	return r.errno != sys.EACCES
 }
 
 // checkMove refuses to move p, which is a symbolic link or a directory, from the path "old" to the path "moved" if a
