@@ -4,6 +4,7 @@ package git_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,7 +76,7 @@ func TestIncludesAreGits(t *testing.T) {
 		"absent":                             "[include]\n\tpath = nothing\n[user]\n\temail = own\n",
 		"nested":                             "[include]\n\tpath = dir/nested\n",
 		"without a value":                    "[include]\n\tpath\n[user]\n\temail = own\n",
-		"another key":                        "[include]\n\tpaths = other\n[user]\n\temail = own\n",
+		"another key":                        "[user]\n\temail = own\n[include]\n\tpaths = other\n",
 		"git directory":                      "[user]\n\temail = own\n[includeIf \"gitdir:$R/.git\"]\n\tpath = other\n",
 		"git directory, too short":           "[user]\n\temail = own\n[includeIf \"gitdir:$R\"]\n\tpath = other\n",
 		"above the git directory":            "[user]\n\temail = own\n[includeIf \"gitdir:$R/\"]\n\tpath = other\n",
@@ -155,6 +156,38 @@ func TestReadUserIsBounded(t *testing.T) {
 	gittest.Write(t, home+"/.config/git/ignore", strings.Repeat("#\n", 16<<20))
 	if u, err := effective(t, git.UserFiles{Home: home}, r); err == nil || u.Excludes != nil {
 		t.Errorf("got %d bytes, %v", len(u.Excludes), err)
+	}
+}
+
+// Each bound is reached exactly, and then exceeded by one.
+func TestUserMayReachBounds(t *testing.T) {
+	const levels, files, size = 10, 100, 4 << 20
+	for name, arrange := range map[string]func(home string, more int){
+		"levels": func(home string, more int) {
+			gittest.Write(t, home+"/.gitconfig", "[include]\n\tpath = 1\n")
+			for n := 1; n < levels+more; n++ {
+				gittest.Write(t, fmt.Sprintf("%s/%d", home, n), fmt.Sprintf("[include]\n\tpath = %d\n", n+1))
+			}
+			gittest.Write(t, fmt.Sprintf("%s/%d", home, levels+more), "")
+		},
+		"files": func(home string, more int) {
+			gittest.Write(t, home+"/.gitconfig", strings.Repeat("[include]\n\tpath = one\n", files-1+more))
+			gittest.Write(t, home+"/one", "")
+		},
+		"bytes": func(home string, more int) {
+			config := strings.Repeat("[include]\n\tpath = one\n", 7) + "[include]\n\tpath = two\n"
+			gittest.Write(t, home+"/.gitconfig", config)
+			gittest.Write(t, home+"/one", strings.Repeat("\n", size/8))
+			gittest.Write(t, home+"/two", strings.Repeat("\n", size/8-len(config)+more))
+		},
+	} {
+		for more := range 2 {
+			home := t.TempDir()
+			arrange(home, more)
+			if _, err := (git.UserFiles{Home: home}).Read(); (err != nil) != (more == 1) {
+				t.Errorf("%s, and %d more: got %v", name, more, err)
+			}
+		}
 	}
 }
 

@@ -266,8 +266,13 @@ func TestHiddenPathsDoNotExist(t *testing.T) {
 		"while others are as usual":  {renames("w/a.txt", "w/dir/c"), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if errno := c.do(newWorld(t, hide)); errno != c.errno {
+			w := newWorld(t, hide)
+			errno := c.do(w)
+			if errno != c.errno {
 				t.Errorf("got %v, want %v", errno, c.errno)
+			}
+			if reads := name == "to be read" || strings.HasPrefix(name, "through "); (len(w.denied) == 1) != (reads || errno == sys.EACCES) {
+				t.Errorf("got %v, reported as denied: %q", errno, w.denied)
 			}
 		})
 	}

@@ -157,11 +157,8 @@ func (w *walk) restart() {
 // step resolves one component. done reports that the walk has ended: w.place is the result.
 func (w *walk) step(name string) (done bool, err error) {
 	if name == ".." {
-		if w.place.path == "/" {
-			return false, nil
-		}
-		// The parent of a resolved path is resolved. Walk to it from the mount: the open directory may have been moved,
-		// and its ".." may be outside of the grant.
+		// The parent of a resolved path is resolved; that of "/" is "/". Walk to it from the mount: the open directory may have been
+		// moved, and its ".." may be outside of the grant.
 		w.rest = append(components(path.Dir(w.place.path)), w.rest...)
 		w.restart()
 		return false, nil
