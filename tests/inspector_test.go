@@ -122,3 +122,31 @@ func inspected(t *testing.T, cmd *exec.Cmd) (result map[string]json.RawMessage) 
 	}
 	return result
 }
+
+// MCP Inspector reads the file of a client whose reference server was replaced, starts the entry, and calls a tool of the plugin.
+func TestInspectorUsesReplacedEntries(t *testing.T) {
+	t.Parallel()
+	node := clientProgram(t, "node", "inspector")
+	c := replaceFiles["claude-desktop"]
+	r := newReplacer(t, false, c.file, c.content)
+	putFile(t, filepath.Join(r.home, "src/oak.txt"), "is tall\n")
+	r.mustRun("Replaced files in", "client", "add", "claude-desktop", "--replace", "--plugins", built.plugins(t), "--yes")
+	inspect := inspector(t, node, "auto", "--config", r.path, "--server", "bulkhead", "--method", "tools/call",
+		"--tool-name", "read_text_file", "--tool-arg", "path="+filepath.Join(r.home, "src/oak.txt"))
+	for _, variable := range append(environment(t), "HOME="+r.home, "XDG_STATE_HOME="+r.state) {
+		inspect.Args = append(inspect.Args, "-e", variable)
+	}
+	inspect.Env = append(inspect.Env, "MCP_INSPECTOR_SECRET_STORE=memory")
+	var stderr bytes.Buffer // has log lines of the server
+	inspect.Stderr = &stderr
+	var result struct {
+		Content []struct{ Text string }
+	}
+	out, err := inspect.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &result)
+	}
+	if err != nil || len(result.Content) != 1 || result.Content[0].Text != "is tall\n" {
+		t.Errorf("got %v\n%s\n%s", err, out, stderr.String())
+	}
+}
