@@ -73,7 +73,7 @@ func (t *run) stage() error {
 		}
 	}
 	for i, s := range t.journal.Steps {
-		if s.From != "" || s.After == "" {
+		if s.After == "" {
 			continue // a file that is moved or removed has nothing to stage
 		}
 		if err := t.stageStep(i, s); err != nil {
@@ -165,10 +165,10 @@ func (t *run) write(path string, content []byte, like string) error {
 func (t *run) switchAll() error {
 	t.reached = 0
 	for i, s := range t.journal.Steps {
-		if err := t.proveStep(s); err != nil {
+		if err := t.expect(s); err != nil {
 			return err
 		}
-		if err := t.expect(s); err != nil {
+		if err := t.proveStep(s); err != nil {
 			return err
 		}
 		t.reached++
@@ -210,12 +210,16 @@ func (t *run) relocate(i int, s Step) error {
 }
 
 // revert renames a file back if err says that a directory of its path was replaced since the check before the rename, which then took effect
-// elsewhere.
+// elsewhere. If there is a file at the path to, the directory was replaced after the rename: that file is of another program.
 func (t *run) revert(err error, from, to string) error {
-	if errors.Is(err, ErrChanged) {
-		err = errors.Join(err, t.rename(from, to))
+	if !errors.Is(err, ErrChanged) {
+		return err
 	}
-	return err
+	occupied, lookErr := filesystem.Exists(t.fs, to)
+	if !occupied && lookErr == nil {
+		lookErr = t.rename(from, to)
+	}
+	return errors.Join(err, lookErr)
 }
 
 // place gives a new file its name with a link. A link, unlike a rename, never replaces a file that another program has created since the

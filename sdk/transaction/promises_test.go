@@ -50,6 +50,19 @@ func TestOnlyMoveTakesVacatedPath(t *testing.T) {
 	}
 	same(t, s.root, s.before)
 	taken.Path = s.at("run.sh")
+	looked := 0
+	f := &faultfs.FS{FS: noSync{}, Mode: faultfs.Fail, Reads: true}
+	f.Before = func(operation, path string) {
+		if operation == "lstat" && path == s.at("run.sh") {
+			if looked++; looked == 2 { // whether the path of the second move is free
+				f.At = f.Count()
+			}
+		}
+	}
+	if err := (transaction.Log{FS: f, Dir: s.log.Dir}).Apply([]transaction.Change{free, taken}); !errors.Is(err, faultfs.ErrInjected) {
+		t.Errorf("got %v", err)
+	}
+	same(t, s.root, s.before)
 	must(t, s.log.Apply([]transaction.Change{free, taken}))
 	if now := look(t, s.root); now["run.sh"] != "600 old private" || now["done/run.sh"] != "755 old run" {
 		t.Errorf("got %q", now)
@@ -87,7 +100,8 @@ func TestErrorOfApplyHasErrorOfRollback(t *testing.T) {
 	f := before("rename", "/private.md", func(f *faultfs.FS, _ string) { f.Mode, f.At = faultfs.FailAll, f.Count() })
 	converted := 0
 	s.log.OnError = func(_ string, err error) error { converted++; return err }
-	if err := s.apply(f); !errors.Is(err, faultfs.ErrInjected) || !strings.Contains(err.Error(), "; the rollback also failed, and the next call that writes repeats it: ") || converted != 2 {
+	if err := s.apply(f); !errors.Is(err, faultfs.ErrInjected) || !strings.Contains(err.Error(), "; the rollback also failed, and the next call that writes repeats it: ") ||
+		strings.Contains(err.Error(), "not rolled back") || converted != 2 {
 		t.Errorf("got %v, %d errors were converted", err, converted)
 	}
 	s.recover(t)
@@ -293,5 +307,36 @@ func TestDirectoryThatCannotBeSearchedIsNotTakenForAbsent(t *testing.T) {
 		}
 		same(t, s.root, s.before)
 		noJournal(t, s.log)
+	}
+}
+
+// TestRemovedFileThatWasChangedIsReturned changes the file that a step has removed, before the transaction is committed.
+func TestRemovedFileThatWasChangedIsReturned(t *testing.T) {
+	s := newScene(t, false)
+	s.changes = []transaction.Change{s.change("run.sh", "old run", "new run"), s.change("gone.md", "old gone", "")}
+	s.kill(t, "rename", "committed.json")
+	for path := range look(t, s.root) {
+		if strings.HasSuffix(path, "-1.old") {
+			must(t, os.WriteFile(s.at(path), []byte("theirs"), 0o640))
+		}
+	}
+	if diff := cmp.Diff(transaction.Report{Outcome: transaction.Undone}, s.recover(t)); diff != "" {
+		t.Error(diff)
+	}
+	if now := look(t, s.root); now["gone.md"] != "640 theirs" || now["run.sh"] != "755 old run" {
+		t.Errorf("got %q", now)
+	}
+}
+
+// absent is a file system without any file.
+type absent struct{ noSync }
+
+func (absent) Lstat(path string) (fs.FileInfo, error) {
+	return nil, &fs.PathError{Op: "lstat", Path: path, Err: fs.ErrNotExist}
+}
+
+func TestCheckWritableEndsAtTheRoot(t *testing.T) {
+	if err := transaction.CheckWritable(absent{}, "/a/b"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
 	}
 }

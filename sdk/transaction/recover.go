@@ -260,7 +260,7 @@ func (t *run) unstage(state string, keep map[int]bool) error {
 // removeStaged removes the temporary files, except the old contents of the steps in keep.
 func (t *run) removeStaged(keep map[int]bool) error {
 	for i, s := range t.journal.Steps {
-		if s.From != "" || t.switched && s.Before == "" {
+		if t.switched && s.Before == "" {
 			continue // there was no old content to keep
 		}
 		if err := t.proveStep(s); err != nil {
