@@ -48,7 +48,7 @@ func TestLandlockUsesWhatKernelSupports(t *testing.T) {
 
 func TestKernelReleases(t *testing.T) {
 	for release, want := range map[string]bool{
-		"6.14.0-29-generic": true, "6.14": true, "6.15.1": true, "7.0.0-rc1": true, "10.2.3": true,
+		"6.14.0-29-generic": true, "6.14": true, "6.15.1": true, "7.0.0-rc1": true, "10.2.3": true, "7": true,
 		"6.13.12": false, "6.2.0": false, "5.15.0": false, "": false, "6": false, "x.y": false, "-": false,
 	} {
 		if got := isAtLeast(release, 6, 14); got != want {
@@ -131,8 +131,9 @@ func TestThreadsThatCannotBeCountedAreNotRestricted(t *testing.T) {
 }
 
 func TestLayersThatConfigLeavesOutAreMissing(t *testing.T) {
-	a := &application{}
+	a, limited := &application{}, &application{Config: Config{Threads: 1000}}
 	for want, apply := range map[string]func() error{
+		noThreadLimit:                    limited.limitThreads, // of this process, which has no namespaces of its own
 		"no list of descriptors to keep": a.closeInherited, "no limit is given": a.limitThreads, "no directory is given": a.detachHandles, "no root directory is given": a.changeRoot,
 	} {
 		if err := apply(); !errors.As(err, new(missingError)) || !strings.Contains(err.Error(), want) {
@@ -261,16 +262,18 @@ func TestLayersWithoutTheirFilesAreMissing(t *testing.T) {
 	}
 }
 
-// Probe does not report a layer that Apply could not apply.
-func TestProbeOfThreadsThatCannotBeCounted(t *testing.T) {
-	a := &application{threads: threads{missing: missingError("uncounted")}}
-	a.probeLandlock()
-	if len(a.report) != 3 {
-		t.Fatalf("%d layers: %v", len(a.report), a.report)
-	}
-	for _, l := range a.report {
-		if l.State != Missing || l.Reason == "" {
-			t.Errorf("got %+v", l)
+// Without a count of the threads, Landlock restricts none, and Probe says so.
+func TestLandlockNeedsCountOfThreads(t *testing.T) {
+	for name, landlock := range map[string]func(*application){"Probe": (*application).probeLandlock, "Apply": (*application).landlock} {
+		a := &application{threads: threads{missing: missingError("uncounted")}}
+		landlock(a)
+		if len(a.report) != 3 || a.err != nil {
+			t.Fatalf("%s: %d layers, %v: %v", name, len(a.report), a.err, a.report)
+		}
+		for _, l := range a.report {
+			if l.State != Missing || l.Reason == "" {
+				t.Errorf("%s: got %+v", name, l)
+			}
 		}
 	}
 	refused := missingError("refused")

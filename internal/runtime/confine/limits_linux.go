@@ -123,11 +123,9 @@ func kernelRelease() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-// isAtLeast compares a release of the kernel with a version. A release that cannot be parsed is old.
+// isAtLeast compares a release of the kernel with a version. A number that cannot be parsed is 0.
 func isAtLeast(release string, major, minor int) bool {
 	var x, y int
-	if _, err := fmt.Sscanf(release, "%d.%d", &x, &y); err != nil {
-		return false
-	}
+	_, _ = fmt.Sscanf(release, "%d.%d", &x, &y)
 	return x > major || x == major && y >= minor
 }

@@ -78,6 +78,9 @@ func startAndEndThreads() (stop func()) {
 	return func() { close(stopped) }
 }
 
+// secureBits are all bits of linux/securebits.h but SECBIT_KEEP_CAPS, whose lock is set.
+const secureBits = 0xef
+
 // escapes returns the names of forbidden actions that the calling thread can perform.
 func escapes(j job) string {
 	found := ""
@@ -90,7 +93,7 @@ func escapes(j job) string {
 	if set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err == nil && set == 0 {
 		found += "may gain privileges; "
 	}
-	if bits, err := unix.PrctlRetInt(unix.PR_GET_SECUREBITS, 0, 0, 0, 0); err == nil && bits&noRoot == 0 {
+	if bits, err := unix.PrctlRetInt(unix.PR_GET_SECUREBITS, 0, 0, 0, 0); err == nil && bits != secureBits {
 		found += "may regain capabilities; "
 	}
 	if hasCapability(unix.CAP_SYS_CHROOT) {
