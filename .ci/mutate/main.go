@@ -1,7 +1,7 @@
 // Command mutate changes one decision of a package at a time and runs tests: a change that no test notices is a promise that no test
 // pins. It changes no file of the checkout: the go command compiles the changed copy in place of the file (-overlay).
 //
-//	go run ./.ci/mutate [-every N] [-from K] [-only TEXT] [-tests PACKAGES] PACKAGE... [-- FLAGS OF go test]
+//	go run ./.ci/mutate [-every N] [-from K] [-only TEXT] [-tests PACKAGES] [-limit TIME] PACKAGE... [-- FLAGS OF go test]
 //
 // What survives for a good reason is listed in .ci/mutate/accepted, one line for each change, with the reason; other survivors are
 // printed, and make the exit code 1.
@@ -47,6 +47,7 @@ func main() {
 	tests := flag.String("tests", "", "run the tests of these `PACKAGES`, separated by commas, too")
 	list := flag.Bool("list", false, "print the mutants, run nothing")
 	parallel := flag.Int("parallel", 2, "how many mutants are tested at once")
+	limit := flag.Duration("limit", 20*time.Second, "the least `TIME` after which tests hang: raise it if the machine is busy, since that counts as noticed")
 	flag.Parse()
 	packages, testFlags := flag.Args(), []string(nil)
 	if i := slices.Index(packages, "--"); i >= 0 {
@@ -56,7 +57,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	survivors, err := run(packages, selection{every: *every, from: *from, only: *only}, testRun{splitList(*tests), testFlags, *parallel}, *list)
+	survivors, err := run(packages, selection{every: *every, from: *from, only: *only}, testRun{splitList(*tests), testFlags, *parallel, *limit}, *list)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -185,6 +186,7 @@ type testRun struct {
 	packages []string // beside the mutated one
 	flags    []string // of go test
 	parallel int
+	limit    time.Duration // the least limit of their time
 }
 
 // run tests mutants of one package.
@@ -199,7 +201,7 @@ func (t testRun) run(path string, mutants []mutant, reasons map[string]string) (
 	if result, output := t.test(path, "", 10*time.Minute); result != survived {
 		return counts, fmt.Errorf("the unchanged tests of %s fail:\n%s", path, output)
 	}
-	limit := max(20*time.Second, 3*time.Since(start))
+	limit := max(t.limit, 3*time.Since(start))
 	var (
 		waiting = make(chan mutant)
 		workers sync.WaitGroup

@@ -3,6 +3,7 @@
 package confine
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,7 @@ func TestRefusedUseOfSystemCallIsReported(t *testing.T) {
 		"filters":          {unix.SYS_SECCOMP, argument{0, setFilter}, nil, 0, "confinement: seccomp: ", ""},
 		"core dumps":       {unix.SYS_PRLIMIT64, argument{1, unix.RLIMIT_CORE}, nil, 0, "confinement: limits: RLIMIT_CORE: ", ""},
 		"queued signals":   {unix.SYS_PRLIMIT64, argument{1, unix.RLIMIT_SIGPENDING}, nil, 0, "confinement: limits: RLIMIT_SIGPENDING: ", ""},
+		"rule sets":        {unix.SYS_LANDLOCK_CREATE_RULESET, argument{2, 0}, nil, 0, "confinement: landlock: landlock_create_ruleset: ", ""},
 		"errata":           {unix.SYS_LANDLOCK_CREATE_RULESET, argument{2, errata}, nil, 0, "", ""},
 		"open handle":      {unix.SYS_DUP3, argument{1, writeFD}, nil, writeFD, "", "handles (descriptor 3: operation not permitted)"},
 		"path handle":      {unix.SYS_DUP3, argument{1, readFD}, nil, readFD, "", "handles (descriptor 4: operation not permitted)"},
@@ -128,6 +130,14 @@ func TestRefusedUseOfSystemCallIsReported(t *testing.T) {
 				t.Errorf("a kernel that reports no errata counts as one without them: %v", got.Report)
 			}
 		})
+	}
+}
+
+// Tests that need the filter are skipped where probeSeccomp says that it is missing.
+func TestFilterIsFoundWhereKernelHasIt(t *testing.T) {
+	actions, _ := os.ReadFile("/proc/sys/kernel/seccomp/actions_avail")
+	if has := slices.Contains(strings.Fields(string(actions)), "errno"); has != (probeSeccomp() == nil) {
+		t.Errorf("the kernel has the actions %q, and probeSeccomp returns %v", actions, probeSeccomp())
 	}
 }
 

@@ -78,7 +78,7 @@ func watch(measure func() (Usage, error), b Bounds, isActive func() bool, ended 
 			warned = true
 			do.Warn(err)
 		}
-		if reason := b.exceeded(u); err == nil && reason != "" {
+		if reason := b.exceeded(u); reason != "" { // without a measurement, nothing is exceeded
 			do.Kill(reason)
 			return
 		}

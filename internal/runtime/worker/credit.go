@@ -65,10 +65,10 @@ func (c *conn) takeReturn(payload []byte) error {
 	c.returns++
 	over := c.returns > c.maxGrowths()*(len(c.calls)+1)
 	c.mu.Unlock()
-	if over {
+	if over { // as any return to a worker without an account
 		return wire.Violation("too many returns of credit")
 	}
-	if c.account == nil || c.account.Return(int64(binary.LittleEndian.Uint64(payload))) != nil {
+	if c.account.Return(int64(binary.LittleEndian.Uint64(payload))) != nil {
 		return wire.Violation("the worker returned more credit than it has")
 	}
 	return nil

@@ -78,6 +78,12 @@ func fakeWorker() int {
 		text, _ := json.Marshal(wire.Failure{Code: "code_stale", Message: "cannot run: its code is of another machine"})
 		_ = f.out.Write(wire.TypeFailed, 0, text)
 		return 0
+	case "garbage while loading":
+		_ = f.out.Write(wire.TypeReady, 0, []byte("[]"))
+		_ = f.out.Write(wire.TypeOperation, 0)
+		_, _ = f.in.Next()
+	case "garbage in the log":
+		_ = f.out.Write(wire.TypeLog, 0, []byte{1})
 	case "growing while loading":
 		_ = f.out.Write(wire.TypeReady, 0, []byte("[]"))
 		_ = f.out.Write(wire.TypeOperation, 0, wire.Operation{Op: wire.OpMemory, Params: []byte("104857600")}.Encode()...)

@@ -244,6 +244,9 @@ func TestKilledIdleWorkerIsReplaced(t *testing.T) {
 		s.mu.Unlock()
 		_ = p.command.Process.Kill()
 		<-p.gone
+		if wantEcho(t, s); s.process() == p || s.running() != 1 {
+			t.Errorf("the ended process still gets calls, or one of %d is not needed", s.running())
+		}
 	}
 	wantEcho(t, s)
 }
@@ -341,4 +344,11 @@ func (s *Supervisor) running() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.all)
+}
+
+// process returns the current process of a Supervisor.
+func (s *Supervisor) process() *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
 }

@@ -86,7 +86,7 @@ func (s *Supervisor) start(ctx context.Context, l *Launch, age uint64) (*process
 	if err != nil {
 		p.settle()
 		err = s.unlessBusy(err)
-		if failure := (*engine.Error)(nil); !errors.As(err, &failure) && ctx.Err() == nil {
+		if failure := (*engine.Error)(nil); !errors.As(err, &failure) {
 			err = &startError{Err: fmt.Errorf("%w: %s", err, p.reason()), Transient: confine.IsTransient(err) || p.wasInterrupted() && !errors.Is(err, wire.ErrProtocol)}
 		}
 		return nil, err

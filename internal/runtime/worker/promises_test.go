@@ -9,10 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -23,13 +26,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
-
-// process returns the current process of a Supervisor.
-func (s *Supervisor) process() *process {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.current
-}
 
 // A call that may have had an effect, that used up its time, or that ended its worker is not made again.
 func TestRetriesOfLostCalls(t *testing.T) {
@@ -121,6 +117,71 @@ func TestOperatorPerformsOperationsOfLaunch(t *testing.T) {
 			t.Errorf("%s: performed %q with the error %v, want %q", name, performed, reply.Error, c.want)
 		}
 	}
+}
+
+// Locks of a call are made once, and end with it.
+func TestOperatorMakesLocksOnce(t *testing.T) {
+	made, locked, ended := 0, 0, 0
+	l := &Launch{Locks: func() Locks { made++; return callLocks{&locked, &ended} }}
+	o := operator{launch: l, next: func(context.Context, wire.Operation) wire.Reply { return wire.Reply{} }}
+	for range 2 {
+		if reply := o.operate(t.Context(), wire.Operation{Op: abi.OpLock}); reply.Error != nil {
+			t.Error(reply.Error)
+		}
+	}
+	if o.end(); made != 1 || locked != 2 || ended != 1 {
+		t.Errorf("made %d, locked %d, ended %d", made, locked, ended)
+	}
+}
+
+type callLocks struct{ locked, ended *int }
+
+func (l callLocks) Lock(context.Context, []byte) error { *l.locked++; return nil }
+func (l callLocks) End()                               { *l.ended++ }
+
+func TestLaunchNeedsNoFunctions(t *testing.T) {
+	l := &Launch{}
+	if l.release(); l.stale() != "" {
+		t.Error("a launch without Stale is stale")
+	}
+	l.Stale = func() string { return "replaced" }
+	if got := l.stale(); got != "replaced" {
+		t.Errorf("got %q", got)
+	}
+	s := newSupervisor(t, counting(new(atomic.Int32), func(_ int32, l *Launch) { l.Stale, l.Confined = nil, nil }))
+	wantEcho(t, s)
+}
+
+// The worker is told the last state of memory, also if that changes while a write blocks.
+func TestWorkerIsToldTheLastStateOfMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toWorker, fromHost := io.Pipe()
+		p := &process{conn: newConn(struct {
+			io.Reader
+			io.Writer
+		}{strings.NewReader(""), fromHost}, wire.Limits{}, hclog.NewNullLogger())}
+		told := []byte{}
+		read := func() {
+			in := make([]byte, 10) // a header of 9 bytes, and the state
+			if _, err := io.ReadFull(toWorker, in); err != nil || wire.Type(in[8]) != wire.TypeShort {
+				t.Error(in, err)
+			}
+			told = append(told, in[9])
+			synctest.Wait()
+		}
+		p.Tell(true)
+		synctest.Wait() // until the write blocks
+		for _, short := range []bool{true, false, true, false} {
+			p.Tell(short)
+		}
+		read()
+		read()
+		p.Tell(true)
+		read()
+		if want := []byte{1, 0, 1}; !bytes.Equal(told, want) {
+			t.Errorf("told %v, want %v", told, want)
+		}
+	})
 }
 
 // All calls of a worker that cannot be written to end, although its end of the connection stays open.
@@ -453,5 +514,179 @@ func TestLackOfMemoryIsBlamedOnTheOnlyCall(t *testing.T) {
 		if got := s.lostCall(p, &lostError{}); got.Code != engine.CodeWorkerLost {
 			t.Errorf("%q, with other calls: got %v", line, got)
 		}
+	}
+}
+
+// Only a start that failed because the code is stale discards the code.
+func TestOnlyStaleCodeIsDiscarded(t *testing.T) {
+	discarded := 0
+	s := newSupervisor(t, counting(new(atomic.Int32), func(_ int32, l *Launch) {
+		l.Setup.Plugin, l.Discard = "broken", func() error { discarded++; return nil }
+	}))
+	if _, err := s.Call(t.Context(), method("echo")); codeOf(t, err) != engine.CodeInvalidModule || discarded > 0 {
+		t.Errorf("got %v, and the code was discarded %d times", err, discarded)
+	}
+	s = newSupervisor(t, func(c *Config) {
+		c.Prepare = func(context.Context) (*Launch, error) {
+			return nil, &engine.Error{Code: engine.CodeStale, Message: "stale, and there is no launch"}
+		}
+	})
+	if _, err := s.Call(t.Context(), method("echo")); codeOf(t, err) != engine.CodeStale {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A start that failed for the moment is not made again for a call that was cancelled.
+func TestCancelledStartIsNotRepeated(t *testing.T) {
+	for _, cancels := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		prepared := 0
+		s := newSupervisor(t, func(c *Config) {
+			c.Prepare = func(context.Context) (*Launch, error) {
+				if prepared++; cancels {
+					cancel()
+				}
+				return nil, &startError{Err: errors.New("not now"), Transient: true}
+			}
+		})
+		if _, err := s.launch(ctx, 1); err == nil || (prepared == 1) != cancels {
+			t.Errorf("cancelled %t: prepared %d times, %v", cancels, prepared, err)
+		}
+		cancel()
+	}
+}
+
+func TestLateCallIsNotRetried(t *testing.T) {
+	for limit, want := range map[time.Duration]int32{time.Nanosecond: 1, time.Minute: 2} {
+		var launches atomic.Int32
+		s := newSupervisor(t, func(c *Config) {
+			c.Limits.Time = limit
+			counting(&launches, func(int32, *Launch) {})(c)
+		})
+		if _, err := s.Call(t.Context(), method("exit")); codeOf(t, err) != engine.CodeWorkerLost || !strings.HasSuffix(err.Error(), "exit status 3") || launches.Load() != want {
+			t.Errorf("a limit of %v: got %v after %d starts, want %d", limit, err, launches.Load(), want)
+		}
+	}
+}
+
+// The worker's clock decides which error a late call returns: operations end a little later.
+func TestOperationsEndSoonAfterTheirCall(t *testing.T) {
+	const limit = time.Hour
+	s := newSupervisor(t, func(c *Config) { c.Limits.Time = limit })
+	r := withParams("ask", "{}")
+	began := time.Now()
+	r.Operate = func(ctx context.Context, o wire.Operation) wire.Reply {
+		deadline, ok := ctx.Deadline()
+		if late := 50 * time.Millisecond; !ok || deadline.Before(began.Add(limit+late)) || deadline.After(time.Now().Add(limit+late)) {
+			t.Errorf("the operation ends after %v", deadline.Sub(began))
+		}
+		return wire.Reply{Result: o.Params}
+	}
+	if _, err := s.Call(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+}
+
+// No operation of a call runs after the call has ended.
+func TestOperationsEndWithTheirCall(t *testing.T) {
+	s := newSupervisor(t, nil)
+	r := method("result with an operation")
+	var running atomic.Int32
+	r.Operate = func(ctx context.Context, _ wire.Operation) wire.Reply {
+		running.Add(1)
+		defer running.Add(-1)
+		<-ctx.Done()
+		return wire.Reply{}
+	}
+	if _, err := s.Call(t.Context(), r); err == nil || running.Load() != 0 {
+		t.Errorf("got %v, and %d operations run", err, running.Load())
+	}
+}
+
+// A retry that cannot start, or that starts while the host is closed, says so.
+func TestRetryThatCannotStartIsReported(t *testing.T) {
+	full := errors.New("the disk is full")
+	for name, second := range map[string]func(*Supervisor) error{
+		"it cannot start":    func(*Supervisor) error { return full },
+		"the host is closed": func(s *Supervisor) error { s.Close(); return nil },
+	} {
+		want := map[string]error{"it cannot start": full, "the host is closed": errClosed}[name]
+		var s *Supervisor
+		prepared := 0
+		s = newSupervisor(t, func(c *Config) {
+			prepare := c.Prepare
+			c.Prepare = func(ctx context.Context) (*Launch, error) {
+				l, err := prepare(ctx)
+				if prepared++; prepared == 2 {
+					err = second(s)
+				}
+				return l, err
+			}
+		})
+		if _, err := s.Call(t.Context(), method("exit")); !errors.Is(err, want) || codeOf(t, err) != engine.CodeInternal {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// Processor time counts while another plugin has had a call since the previous sample, and none counts at the first one.
+func TestSamplesOfProcessorTime(t *testing.T) {
+	log := &lines{}
+	pool := NewPool(1)
+	add := func() (*process, *Supervisor) {
+		p, s := &process{command: &exec.Cmd{Process: &os.Process{Pid: -1}}}, &Supervisor{config: Config{Log: hclog.New(&hclog.LoggerOptions{Output: log})}}
+		pool.workers[p] = s
+		return p, s
+	}
+	spinning, own := add()
+	_, other := add()
+	used := time.Hour
+	pool.processorTime = func(p *process) (time.Duration, error) {
+		if p != spinning {
+			return 0, nil
+		}
+		return used, nil
+	}
+	calls := map[*Supervisor]int64{}
+	for i, step := range []struct {
+		own, other int64 // calls since the previous sample
+		want       time.Duration
+	}{{1, 1, 0}, {1, 0, 0}, {0, 1, time.Second}, {1, 1, 2 * time.Second}, {0, 0, 2 * time.Second}, {1, 1, 3 * time.Second}} {
+		own.calls, other.calls = own.calls+step.own, other.calls+step.other
+		pool.demoteCrowding(calls)
+		if spinning.crowding != step.want || spinning.demoted.Load() != (step.want >= 2*time.Second) {
+			t.Errorf("sample %d: %v count, want %v; demoted: %t", i, spinning.crowding, step.want, spinning.demoted.Load())
+		}
+		used += time.Second
+	}
+	if n := log.count("its priority is lowered"); n != 1 {
+		t.Errorf("%d lines of the log, want 1", n)
+	}
+}
+
+// One sampling runs for all calls, and none with a single worker.
+func TestSamplingRunsOnce(t *testing.T) {
+	for workers, want := range map[int]int32{1: 0, 2: 2 * 8} {
+		synctest.Test(t, func(t *testing.T) {
+			pool := NewPool(1)
+			var samples atomic.Int32
+			pool.processorTime = func(*process) (time.Duration, error) { samples.Add(1); return 0, nil }
+			for range workers {
+				p := &process{gone: make(chan struct{})}
+				pool.add(&Supervisor{}, p)
+				t.Cleanup(func() { close(p.gone) })
+			}
+			for range 3 {
+				pool.begin(&Supervisor{})
+			}
+			time.Sleep(2*time.Second + time.Millisecond)
+			if got := samples.Load(); got != want {
+				t.Errorf("%d workers were sampled %d times in 2 s, want %d", workers, got, want)
+			}
+			for range 3 {
+				pool.end()
+			}
+			time.Sleep(time.Second)
+		})
 	}
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"testing"
 	"time"
@@ -47,6 +48,21 @@ func TestDemotedWorkerHasLowerPriority(t *testing.T) {
 		got, err := unix.Getpriority(unix.PRIO_PROCESS, id)
 		if err != nil || 20-got != 10 { // the system call returns 20 minus the nice value
 			t.Errorf("thread %d has the nice value %d, %v; want 10", id, 20-got, err)
+		}
+	}
+}
+
+// A worker that another process or the kernel ended while it started can be started again. One that crashed crashes again.
+func TestEndsFromOutsideAreInterruptions(t *testing.T) {
+	for script, want := range map[string]bool{
+		"kill -KILL $$": true, "kill -TERM $$": true, "kill -INT $$": true, "kill -HUP $$": true,
+		"kill -SEGV $$": false, "kill -ABRT $$": false, "exit 1": false, "exit 0": false,
+	} {
+		command := exec.Command("/bin/sh", "-c", script)
+		_ = command.Run()
+		p := &process{command: command, stderr: &firstBytes{}}
+		if got := p.wasInterrupted(); got != want {
+			t.Errorf("%s: %v counts as an interruption: %t", script, command.ProcessState, got)
 		}
 	}
 }

@@ -235,6 +235,8 @@ func TestWorkerThatCannotStart(t *testing.T) {
 		"crashing":                {engine.CodeInternal, "exit status 2: fatal error: no luck"},
 		"early":                   {engine.CodeInternal, "protocol violation"},
 		"operating while loading": {engine.CodeInternal, "protocol violation: an operation before the module was loaded"},
+		"garbage while loading":   {engine.CodeInternal, "protocol violation"},
+		"garbage in the log":      {engine.CodeInternal, "protocol violation"},
 	} {
 		t.Run(plugin, func(t *testing.T) {
 			t.Parallel()
@@ -374,6 +376,9 @@ func TestStaleWorkerGetsNoMoreCallsAndDrains(t *testing.T) {
 	all.Wait()
 	if s.running() != 1 {
 		t.Errorf("%d workers run, want 1", s.running())
+	}
+	if third := worker(); third != second {
+		t.Error("the end of the retired worker replaced the current one")
 	}
 }
 
