@@ -14,7 +14,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/progress"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
@@ -155,15 +154,11 @@ func stage(ctx context.Context, named string) (dir string, staged *install.Stage
 	if err != nil || r.Kind == source.Directory {
 		return named, nil, err
 	}
-	tasks := progress.To(os.Stderr)
-	defer tasks.Close()
-	task := tasks.Add(oneLine(r.Label()))
-	if staged, err = install.Stage(ctx, &source.Fetcher{Task: task}, r); err != nil {
-		task.Done("")
-		return "", nil, err
-	}
-	task.Done("")
-	return "", staged, nil
+	err = withProgress(func(fetcher fetchers) (err error) {
+		staged, err = install.Stage(ctx, fetcher(named), r)
+		return err
+	})
+	return "", staged, err
 }
 
 // printNotKept says that the next review will have no comparison.

@@ -9,6 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
@@ -65,12 +66,7 @@ func printProposal(to io.Writer, p *install.Proposal) {
 	if p.Revision != nil {
 		printRevision(w, style, p.Revision)
 	}
-	for _, warning := range p.Warnings {
-		fmt.Fprintf(w, "\n%s %s: %s\n", paint(style, "warning:"), oneLine(warning.Key), excerpt(warning.What))
-		if warning.Remedy != "" {
-			fmt.Fprintf(w, "  remedy: %s\n", excerpt(warning.Remedy))
-		}
-	}
+	printWarnings(w, style, p.Warnings)
 	if p.Table != "" {
 		creates := ""
 		if p.Creates {
@@ -82,6 +78,15 @@ func printProposal(to io.Writer, p *install.Proposal) {
 		}
 		for row := range strings.Lines(p.Audit + p.Table) {
 			fmt.Fprintf(w, "  %s\n", strings.TrimRight(visible.Text(row), "\n"))
+		}
+	}
+}
+
+func printWarnings(w io.Writer, style term.Style, warnings tomlfile.Problems) {
+	for _, warning := range warnings {
+		fmt.Fprintf(w, "\n%s %s: %s\n", paint(style, "warning:"), oneLine(warning.Key), excerpt(warning.What))
+		if warning.Remedy != "" {
+			fmt.Fprintf(w, "  remedy: %s\n", excerpt(warning.Remedy))
 		}
 	}
 }

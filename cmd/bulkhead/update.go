@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
@@ -11,46 +14,235 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/progress"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
-func newUpdate() *cobra.Command {
-	var o host.Options
-	var pinned, asJSON bool
-	c := &cobra.Command{
-		Use:   "update --pinned [flags]",
-		Short: "Fetch the plugins that the config pins",
-		Long: `With --pinned, fetch exactly what the config pins: each plugin with from and sha256 that
-the store of the user does not have, or has damaged. Nothing is asked, and the config is
-not changed: whoever wrote its digests has reviewed them.
+// updateCommand contains the flags of update.
+type updateCommand struct {
+	host                               host.Options
+	check, pinned, yes, dryRun, asJSON bool
+	to                                 string
+}
 
-Exit codes: 0 the store has all of them; 1 one cannot be fetched, or is no longer what the
-config pins; 2 usage error, or the config is invalid or not trusted.`,
-		Example: `  bulkhead update --pinned
+func newUpdate() *cobra.Command {
+	var u updateCommand
+	c := &cobra.Command{
+		Use:   "update [NAME] [flags]",
+		Short: "Update the plugins that were fetched",
+		Long: `Fetch the newest version of each plugin of the config that was fetched, or of NAME, within
+the range of version there, show what differs from the pinned version, and what the config
+grants before and after, and pin the new one. If a version asks for more, or would be
+granted more, consent is asked for. The former version stays in the store.
+
+Versions are found in the directory of file:PATH, by names that differ in the version
+only. Web servers do not list versions: bulkhead add REF --repin accepts a newer one.
+
+  --check         only list what is outdated
+  --to VERSION    pin this version, also an older one
+  --pinned        fetch exactly what the config pins, as far as the store does not have it,
+                  or has it damaged; ask nothing, and leave the config as it is
+
+Exit codes: 0 success; 1 a plugin is outdated (--check), was not updated, cannot be
+fetched, or is no longer what the config pins; 2 usage error, or the config is invalid or
+not trusted.`,
+		Example: `  bulkhead update --check
+  bulkhead update
+  bulkhead update chant --to 1.4.2
   bulkhead update --pinned --config team.toml --json`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if !pinned {
-				return usage.Errorf("pass --pinned to fetch what the config pins")
-			}
-			tasks := progress.To(os.Stderr)
-			defer tasks.Close()
-			stored, err := install.FetchPinned(c.Context(), o, func(reference string) *source.Fetcher {
-				return &source.Fetcher{Task: tasks.Add(oneLine(reference))}
-			})
-			if err != nil {
-				return err
-			}
-			tasks.Close()
-			ok := !slices.ContainsFunc(stored, func(s install.Stored) bool { return s.State == install.Failed })
-			err = printResult(c, asJSON, map[string]any{"ok": ok, "plugins": stored}, func(w page) { printStored(w, stored) })
-			return resultError(err, ok)
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return u.run(c, args)
 		},
 	}
-	configFlag(c, &o)
-	c.Flags().BoolVar(&pinned, "pinned", false, "fetch what the config pins, and change nothing")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"ok\", \"plugins\": [{\"plugin\", \"version\", \"from\", \"sha256\", \"at\", \"state\", \"problem\"}]}")
+	f := c.Flags()
+	configFlag(c, &u.host)
+	f.BoolVar(&u.check, "check", false, "list what is outdated, and change nothing")
+	f.StringVar(&u.to, "to", "", "pin this `version` of NAME, also an older one")
+	f.BoolVar(&u.pinned, "pinned", false, "fetch what the config pins, and change nothing")
+	f.BoolVarP(&u.yes, "yes", "y", false, "accept versions that ask for more without a prompt")
+	f.BoolVar(&u.dryRun, "dry-run", false, "show the differences, change nothing")
+	f.BoolVar(&u.asJSON, "json", false, "print JSON: {\"ok\", \"plugins\": [{\"plugin\", \"version\", \"from\", \"at\", \"state\", \"problem\", …}]};\nnever prompts")
+	names := options{}
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+		names.Options = u.host
+		return names.completePlugins(c, args, text)
+	}
 	return c
+}
+
+func (u *updateCommand) run(c *cobra.Command, names []string) error {
+	switch {
+	case u.check && u.pinned || u.to != "" && (u.check || u.pinned):
+		return usage.Errorf("--check, --to and --pinned contradict each other: keep one of them")
+	case u.to != "" && len(names) == 0:
+		return usage.Errorf("--to %s: name the plugin", oneLine(u.to))
+	case u.pinned && len(names) > 0:
+		return usage.Errorf("--pinned fetches all plugins of the config: leave out %s", oneLine(names[0]))
+	case u.pinned:
+		return u.fetchPinned(c)
+	}
+	if u.to != "" {
+		if err := install.CheckVersion(u.to); err != nil {
+			return fmt.Errorf("--to: %w", err)
+		}
+	}
+	var updates []install.Update
+	err := withProgress(func(fetcher fetchers) (err error) {
+		updates, err = install.Updates(c.Context(), u.host, names, fetcher)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if u.check {
+		ok := !slices.ContainsFunc(updates, func(up install.Update) bool { return up.State == install.Outdated || up.State == install.Failed })
+		err = printResult(c, u.asJSON, map[string]any{"ok": ok, "plugins": updates}, func(w page) { printUpdates(w, updates) })
+		return resultError(err, ok)
+	}
+	return u.update(c, updates)
+}
+
+// fetchers returns the Fetcher for a reference.
+type fetchers func(reference string) *source.Fetcher
+
+// withProgress calls fetch, and shows the progress of its fetchers.
+func withProgress(fetch func(fetcher fetchers) error) error {
+	tasks := progress.To(os.Stderr)
+	defer tasks.Close()
+	return fetch(func(reference string) *source.Fetcher {
+		return &source.Fetcher{Task: tasks.Add(oneLine(source.Label(reference)))}
+	})
+}
+
+func (u *updateCommand) fetchPinned(c *cobra.Command) error {
+	var stored []install.Stored
+	err := withProgress(func(fetcher fetchers) (err error) {
+		stored, err = install.FetchPinned(c.Context(), u.host, fetcher)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	ok := !slices.ContainsFunc(stored, func(s install.Stored) bool { return s.State == install.Failed })
+	err = printResult(c, u.asJSON, map[string]any{"ok": ok, "plugins": stored}, func(w page) { printStored(w, stored) })
+	return resultError(err, ok)
+}
+
+// updated is the result for one plugin.
+type updated struct {
+	install.Update
+	Updated  bool              `json:"updated"`
+	To       string            `json:"to,omitempty"` // the version that it was, or would be, updated to
+	Revision *install.Revision `json:"revision,omitempty"`
+}
+
+// update updates the plugins one after the other. A plugin that is not updated does not keep the others from it.
+func (u *updateCommand) update(c *cobra.Command, updates []install.Update) error {
+	results, ok := []updated{}, true
+	out := textOf(c.OutOrStdout(), u.asJSON)
+	for _, up := range updates {
+		result := updated{Update: up, To: u.to}
+		if u.to == "" {
+			result.To = up.Newest
+		}
+		var err error
+		switch {
+		case result.To == "" || result.To == up.Version:
+			result.To = ""
+			err = printPage(out, func(w page) { printUpdates(w, []install.Update{up}) })
+			ok = ok && up.State != install.Failed
+		default:
+			err = u.apply(c.Context(), c.InOrStdin(), out, &result)
+			ok = ok && (result.Updated || u.dryRun)
+		}
+		if err != nil {
+			return err
+		}
+		results = append(results, result)
+	}
+	if len(updates) == 0 {
+		fmt.Fprintln(out, "The config names no plugin that is fetched.")
+	}
+	if u.asJSON {
+		if err := printJSON(c.OutOrStdout(), map[string]any{"ok": ok, "plugins": results}); err != nil {
+			return err
+		}
+	}
+	return resultError(nil, ok)
+}
+
+// apply shows what the update of a plugin changes, asks for consent if that is more than before, and updates it.
+func (u *updateCommand) apply(ctx context.Context, stdin io.Reader, stdout io.Writer, r *updated) (err error) {
+	var staged *install.Staged
+	err = withProgress(func(fetcher fetchers) (err error) {
+		staged, err = install.StageVersion(ctx, u.host, r.Update, r.To, fetcher(r.From))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, staged.Close()) }()
+	p, err := install.Propose(u.host, install.Addition{Staged: staged, Repin: true})
+	if err != nil {
+		return err
+	}
+	r.Revision = p.Revision
+	if err := printPage(stdout, func(w page) { printUpdate(w, r.Version, p) }); err != nil {
+		return err
+	}
+	if u.dryRun {
+		fmt.Fprintln(stdout, "\nNothing was changed.")
+		return nil
+	}
+	if p.Revision.Grows() && !u.yes {
+		if u.asJSON || !term.IsTerminal(stdin) {
+			return usage.Errorf("%s %s asks for more than %s, and consent cannot be asked for: pass --yes to accept it, or --dry-run to only show it", p.Plugin.Name, r.To, r.Version)
+		}
+		switch err := confirm(ctx, stdin, fmt.Sprintf("Update %s to %s in %s", p.Plugin.Name, r.To, oneLine(p.Config))); {
+		case errors.As(err, new(exitStatus)):
+			return nil // the other plugins are updated nevertheless
+		case err != nil:
+			return err
+		}
+	}
+	if err := p.Write(ctx); err != nil {
+		return err
+	}
+	r.Updated = true
+	fmt.Fprintf(stdout, "\nUpdated %s to %s in %s.\n", p.Plugin.Name, r.To, oneLine(p.Config))
+	printConfigTrust(stdout, u.host, p.Trust)
+	printNotKept(stdout, p.NotKept)
+	return nil
+}
+
+// printUpdate prints what an update from a version changes.
+func printUpdate(w page, from string, p *install.Proposal) {
+	fmt.Fprintf(w, "%s\n  from       %s\n", w.style.Title(fmt.Sprintf("%s %s → %s", p.Plugin.Name, from, p.Plugin.Version)), oneLine(p.Source.From))
+	printRevision(w, w.style, p.Revision)
+	printWarnings(w, w.style, p.Warnings)
+}
+
+func printUpdates(w page, updates []install.Update) {
+	for _, u := range updates {
+		name := oneLine(u.Plugin + " " + u.Version)
+		if u.Plugin == "" {
+			name = "?"
+		}
+		fmt.Fprintf(w, "%s  %s  %s\n", w.paint(fmt.Sprintf("%-8s", u.State)), name, oneLine(u.From))
+		if u.Newest != "" {
+			fmt.Fprintf(w, "          %s is the newest that %s wants: `bulkhead update %s`\n", u.Newest, oneLine(u.At), u.Plugin)
+		}
+		if u.Beyond != "" {
+			fmt.Fprintf(w, "          %s is not in the range of %s: `bulkhead update %s --to %s`\n", u.Beyond, oneLine(u.At), u.Plugin, u.Beyond)
+		}
+		if u.Problem != "" {
+			fmt.Fprintf(w, "          %s: %s\n", oneLine(u.At), excerpt(u.Problem))
+		}
+	}
+	if len(updates) == 0 {
+		fmt.Fprintln(w, "The config names no plugin that is fetched.")
+	}
 }
 
 func printStored(w page, stored []install.Stored) {

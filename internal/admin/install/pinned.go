@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
@@ -33,30 +32,13 @@ type Stored struct {
 // FetchPinned puts each plugin of the config that was fetched, as it is pinned, into the store, unless it is there already. The config must be
 // one that a host with these options would use. fetcher returns the Fetcher for a reference.
 func FetchPinned(ctx context.Context, o discovery.Options, fetcher func(reference string) *source.Fetcher) ([]Stored, error) {
-	config, file, err := findConfigFile(o)
-	if err != nil {
-		return nil, err
-	}
-	if !file.Exists {
-		return nil, usage.Errorf("there is no %s, so nothing is pinned: add plugins with `bulkhead add REF`, or pass the config's path with --config", config.File)
-	}
-	c, problems, err := discovery.ParseTrusted(o, config, file.Data)
-	if err == nil {
-		err = problems.Err()
-	}
-	if err != nil {
-		return nil, &usage.Error{Err: err}
-	}
-	plugins, err := discovery.Store(o.System)
+	f, err := readFetched(o)
 	if err != nil {
 		return nil, err
 	}
 	all := []Stored{}
-	for _, p := range c.Plugins {
-		if p.From == "" {
-			continue
-		}
-		stored := fetchPinned(ctx, plugins, p, fetcher)
+	for _, p := range f.plugins {
+		stored := fetchPinned(ctx, f.store, p, fetcher)
 		if ctx.Err() != nil {
 			return all, context.Cause(ctx)
 		}

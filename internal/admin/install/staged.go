@@ -41,11 +41,15 @@ func Stage(ctx context.Context, f *source.Fetcher, r source.Reference) (*Staged,
 	if err != nil {
 		return nil, usage.Errorf("%s: %w", r.Label(), err)
 	}
+	return newStaged(ctx, p, store.Origin{From: r.String(), Fetched: time.Now().UTC().Truncate(time.Second)})
+}
+
+func newStaged(ctx context.Context, p *store.Plugin, origin store.Origin) (*Staged, error) {
 	temp, err := tempdir.New("add")
 	if err != nil {
 		return nil, err
 	}
-	s := &Staged{plugin: p, origin: store.Origin{From: r.String(), Fetched: time.Now().UTC().Truncate(time.Second)}, store: store.In(filepath.Join(temp.Path, "plugins")), temp: temp}
+	s := &Staged{plugin: p, origin: origin, store: store.In(filepath.Join(temp.Path, "plugins")), temp: temp}
 	if _, err := s.store.Add(ctx, p, s.origin); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -14,14 +14,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Fetcher fetches archives. The zero value is ready to use.
+// Fetcher fetches one archive, or the versions of one plugin. The zero value is ready to use.
 type Fetcher struct {
-	Task      *progress.Task    // shows the bytes so far; nil shows nothing
+	Task      *progress.Task    // shows the bytes so far, and is ended; nil shows nothing
 	Transport http.RoundTripper // nil: that of the system, with its proxies and certificates
 }
 
 // Fetch returns the archive of a reference that is not a Directory. It has at most archive.MaxSize bytes, and the digest of the reference.
 func (f *Fetcher) Fetch(ctx context.Context, r Reference) ([]byte, error) {
+	defer f.Task.Done("")
 	var data []byte
 	var err error
 	switch r.Kind {

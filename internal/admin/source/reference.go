@@ -120,6 +120,15 @@ func (r Reference) Label() string {
 	return r.String()
 }
 
+// Label returns the Label of a reference in a config; text itself if that is none.
+func Label(text string) string {
+	r, err := Parse(text, "/")
+	if err != nil {
+		return text
+	}
+	return r.Label()
+}
+
 // checkDigest compares the digest of an archive with that of the reference.
 func (r Reference) checkDigest(sum string) error {
 	if r.SHA256 != "" && r.SHA256 != sum {

@@ -1,0 +1,233 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
+)
+
+// The states of an Update.
+const (
+	Current  = "current"  // no newer version is wanted
+	Outdated = "outdated" // Newest is wanted
+	Unknown  = "unknown"  // the source does not list versions
+	// Failed: the source cannot be read
+)
+
+// Update is a plugin of the config that was fetched, and the versions that its source has.
+type Update struct {
+	Plugin  string `json:"plugin,omitempty"` // empty if it is not known, because the plugin is not in the store
+	Version string `json:"version"`          // the version that is pinned
+	Wanted  string `json:"wanted,omitempty"` // version in the config, with the operator of its range
+	From    string `json:"from"`
+	At      string `json:"at"`               // the table of the config
+	Newest  string `json:"newest,omitempty"` // the newest version of the range; empty if there is none
+	// Beyond is the newest version out of the range; empty if there is none.
+	Beyond  string `json:"beyond,omitempty"`
+	State   string `json:"state"`
+	Problem string `json:"problem,omitempty"` // why State is Unknown or Failed
+
+	reference source.Reference
+	versions  []source.Version
+}
+
+// fetchedPlugins are the plugins of a config that were fetched.
+type fetchedPlugins struct {
+	config  *config.Config
+	plugins []config.Plugin
+	store   store.Store
+}
+
+// readFetched reads the config, which must be one that a host with these options would use.
+func readFetched(o discovery.Options) (*fetchedPlugins, error) {
+	source, file, err := findConfigFile(o)
+	if err != nil {
+		return nil, err
+	}
+	if !file.Exists {
+		return nil, usage.Errorf("there is no %s, so nothing is pinned: add plugins with `bulkhead add REF`, or pass the config's path with --config", source.File)
+	}
+	c, problems, err := discovery.ParseTrusted(o, source, file.Data)
+	if err == nil {
+		err = problems.Err()
+	}
+	if err != nil {
+		return nil, &usage.Error{Err: err}
+	}
+	f := &fetchedPlugins{config: c}
+	for _, p := range c.Plugins {
+		if p.From != "" {
+			f.plugins = append(f.plugins, p)
+		}
+	}
+	f.store, err = discovery.Store(o.System)
+	return f, err
+}
+
+// Updates returns which versions there are of the named plugins, or of all if there are no names.
+func Updates(ctx context.Context, o discovery.Options, names []string, fetcher func(reference string) *source.Fetcher) ([]Update, error) {
+	f, err := readFetched(o)
+	if err != nil {
+		return nil, err
+	}
+	all := []Update{}
+	var known []string
+	for _, p := range f.plugins {
+		u := f.describe(p)
+		known = append(known, u.Plugin)
+		if len(names) == 0 || slices.Contains(names, u.Plugin) {
+			all = append(all, u)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, usage.Errorf("%s names no plugin %q that was fetched: %s", f.config.File, name, usage.DidYouMean(name, known, "those are "+strings.Join(known, ", ")))
+		}
+	}
+	for i := range all {
+		all[i].look(ctx, fetcher(all[i].From))
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	return all, nil
+}
+
+// describe returns what the config and the store say about a plugin.
+func (f *fetchedPlugins) describe(p config.Plugin) Update {
+	u := Update{Wanted: p.Version, From: p.From, At: p.At("from")}
+	_, u.Version = config.SplitVersion(p.Version)
+	if m, problems := manifest.Load(f.store.Path(p.SHA256)); problems.Err() == nil && m.Digest == p.SHA256 {
+		u.Plugin, u.Version = m.Name, m.Version
+	}
+	return u
+}
+
+// look asks the source for versions.
+func (u *Update) look(ctx context.Context, f *source.Fetcher) {
+	var err error
+	if u.Plugin == "" {
+		err = errors.New("it is not in the store: fetch it with `bulkhead update --pinned`")
+	} else if u.reference, err = source.Parse(u.From, "/"); err == nil {
+		u.versions, err = f.Versions(ctx, u.reference, u.Version)
+	}
+	switch {
+	case errors.Is(err, source.ErrNotListed):
+		u.State, u.Problem = Unknown, err.Error()
+		return
+	case err != nil:
+		u.State, u.Problem = Failed, err.Error()
+		return
+	}
+	newer := func(version, than string) bool { return than == "" || semver.Compare("v"+version, "v"+than) > 0 }
+	for _, v := range u.versions {
+		switch {
+		case config.Wants(u.Wanted, v.Version):
+			if newer(v.Version, u.Newest) {
+				u.Newest = v.Version
+			}
+		case newer(v.Version, u.Version) && semver.Prerelease("v"+v.Version) == "" && newer(v.Version, u.Beyond):
+			u.Beyond = v.Version
+		}
+	}
+	if u.State = Current; u.Newest != "" {
+		u.State = Outdated
+	}
+}
+
+// StageVersion fetches a version of the plugin: from the store if it is there, with an origin of the same source, else from the source.
+func StageVersion(ctx context.Context, o discovery.Options, u Update, version string, f *source.Fetcher) (*Staged, error) {
+	s, err := stageStored(ctx, o, u, version)
+	if s != nil || err != nil {
+		return s, err
+	}
+	at := slices.IndexFunc(u.versions, func(v source.Version) bool { return v.Version == version })
+	if at < 0 {
+		return nil, usage.Errorf("there is no version %s of %s: %s", version, u.Plugin, u.existing())
+	}
+	if s, err = Stage(ctx, f, u.versions[at].Reference); err != nil {
+		return nil, err
+	}
+	if m := s.plugin.Manifest; m.Version != version || m.Name != u.Plugin {
+		return nil, errors.Join(usage.Errorf("%s contains %s %s, and not %s %s", u.versions[at].Reference.Label(), m.Name, m.Version, u.Plugin, version), s.Close())
+	}
+	return s, nil
+}
+
+// existing returns which versions there are, for an error.
+func (u Update) existing() string {
+	if u.Problem != "" {
+		return u.Problem
+	}
+	var versions []string
+	for _, v := range u.versions {
+		versions = append(versions, "v"+v.Version)
+	}
+	if len(versions) == 0 {
+		return "its source has none"
+	}
+	semver.Sort(versions)
+	slices.Reverse(versions)
+	const shown = 20
+	more := ""
+	if len(versions) > shown {
+		versions, more = versions[:shown], " and older ones"
+	}
+	return "its source has " + strings.ReplaceAll(strings.Join(versions, ", "), "v", "") + more
+}
+
+// stageStored returns a version that is in the store, nil if none is.
+func stageStored(ctx context.Context, o discovery.Options, u Update, version string) (*Staged, error) {
+	plugins, err := discovery.Store(o.System)
+	if err != nil {
+		return nil, err
+	}
+	items, err := plugins.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range items {
+		if item.Problem != nil || item.Name != u.Plugin || item.Version != version {
+			continue
+		}
+		from, err := source.Parse(item.Origin.From, "/")
+		if err != nil || from.Series(version) != u.reference.Series(u.Version) {
+			continue // a plugin with this name of another source
+		}
+		data, origin, err := plugins.Export(item.Digest)
+		if err != nil {
+			return nil, err
+		}
+		p, err := store.Open(data)
+		if err != nil {
+			return nil, err
+		}
+		return newStaged(ctx, p, origin)
+	}
+	return nil, nil
+}
+
+// Grows reports whether the other version asks for more, or is granted more, than the pinned one, or whether that is not known.
+func (r *Revision) Grows() bool {
+	return r.Unknown != "" || r.More || r.Grants == nil || slices.ContainsFunc(r.Grants, func(l review.GrantLine) bool { return l.Change == review.Added })
+}
+
+// CheckVersion returns a *usage.Error if a version that the user has written is none.
+func CheckVersion(version string) error {
+	if manifest.IsVersion(version) {
+		return nil
+	}
+	return usage.Errorf("%s is not a version: write one such as 1.4.2", tomlfile.Quote(version))
+}
