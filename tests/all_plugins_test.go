@@ -24,6 +24,7 @@ var allPlugins = append(slices.Clone(workflowPlugins),
 	"filesystem",
 	"memory",
 	"time",
+	"fetch",
 )
 
 // orchard returns files for newTestUser: those of a user who works with all plugins.
@@ -270,7 +271,7 @@ func (c pluginsClient) prompts() {
 	for _, prompt := range list.Prompts {
 		names = append(names, prompt.Name)
 	}
-	if diff := cmp.Diff([]string{"proposal", "apply", "archive", "harvest"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"proposal", "apply", "archive", "harvest", "fetch"}, names); diff != "" {
 		c.t.Errorf("prompts (-want +got)\n%s", diff)
 	}
 	for name, want := range map[string]string{"proposal": "openspec_create_change", "harvest": "Which apples are ripe?"} {

@@ -29,12 +29,15 @@ func expectedRow(t *testing.T, plugin string) pluginRow {
 		t.Fatal(err)
 	}
 	all, write := toolsOf(t, plugin)
-	p := pluginRow{offers: []string{fmt.Sprintf("%d tools", len(all))}}
+	p := pluginRow{offers: []string{fmt.Sprintf(" %d tools", len(all))}}
+	if len(all) == 1 {
+		p.offers = []string{" 1 tool"}
+	}
 	if manifest.Plugin.Write == "opt-in" {
 		p.offers = append(p.offers, fmt.Sprintf("%d of which write", len(write)), "--allow-write")
 	}
 	if manifest.Offers.Prompts != nil {
-		p.offers = append(p.offers, "prompts")
+		p.offers = append(p.offers, "prompt")
 	}
 	if manifest.Offers.Resources != nil {
 		p.offers = append(p.offers, "resources")
