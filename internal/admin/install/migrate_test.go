@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -70,11 +71,25 @@ func TestMigrationGrantsWhatServersHad(t *testing.T) {
 	if want := w.Path("home/.config/bulkhead/bulkhead.toml"); got.Config != want || !got.Creates {
 		t.Errorf("got the config %s (new: %t); want %s", got.Config, got.Creates, want)
 	}
+	git, err := os.ReadFile(w.Path("plugins/git/plugin.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	access := regexp.MustCompile(`{ repo = "\*", access = "([a-z]+)" }`).FindStringSubmatch(string(git))
+	if access == nil {
+		t.Fatal("the plugin git does not request repositories that a config names")
+	}
+	for _, tool := range []string{"git_add", "git_reset", "git_commit", "git_create_branch", "git_checkout"} {
+		offered := strings.Contains(string(git), `"`+tool+`"`)
+		if said := strings.Contains(strings.Join(servers[2].Lost, "\n"), tool); said == offered {
+			t.Errorf("the plugin offers %s: %t; got %q", tool, offered, servers[2].Lost)
+		}
+	}
 	adds := strings.NewReplacer(w.Path("home"), "HOME", w.Path("work"), "WORK").Replace(got.Adds)
 	for _, want := range []string{
 		"name = \"fetch\"\nfs = []\nhttp = [\"public-web\"]",
 		`{ path = "HOME/src", access = "rw" }`, `{ path = "${home}/notes", access = "rw" }`, `{ path = "WORK/docs", access = "r" }`,
-		`git = [{ repo = "HOME/src", access = "r" }]`, `env = { MEMORY_FILE_PATH = "HOME/notes/memory.jsonl" }`,
+		`git = [{ repo = "HOME/src", access = "` + access[1] + `" }]`, `env = { MEMORY_FILE_PATH = "HOME/notes/memory.jsonl" }`,
 		`fs = [{ path = "HOME/notes", access = "rw" }]`, `env = { LOCAL_TIMEZONE = "Europe/Paris" }`,
 	} {
 		if !strings.Contains(adds, want) {
