@@ -249,13 +249,14 @@ func setUpstream(ctx context.Context, state *abi.GitState, r *repo.Repository) e
 }
 
 // setDetached sets the name by which HEAD was checked out: the reference, if it still refers to that commit, or the abbreviated hash.
+// The name HEAD is what HEAD was then, which is also the hash.
 func setDetached(ctx context.Context, state *abi.GitState, r *repo.Repository, s *objects.Store, head plumbing.Hash) error {
 	name, commit, err := refs.LastCheckout(r)
 	if err != nil || name == "" {
 		return err
 	}
 	state.Moved = commit != head
-	if state.Detached, err = s.Abbreviate(commit); err != nil || refs.CheckRevision(name) != nil {
+	if state.Detached, err = s.Abbreviate(commit); err != nil || name == "HEAD" || refs.CheckRevision(name) != nil {
 		return err
 	}
 	for _, candidate := range refs.Candidates(name) {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/git/hunks"
 	"github.com/bulkhead-mcp/bulkhead/plugins/git/repository"
-	"github.com/bulkhead-mcp/bulkhead/plugins/git/unified"
 )
 
 const (
@@ -247,9 +247,9 @@ func (p *Patch) body(out *bytes.Buffer, f *File, from, to string, context int) e
 	if from != "" {
 		out.WriteString("--- " + from + "+++ " + to)
 	}
-	hunks := out.Len()
-	unified.Write(out, before, after, context)
-	if out.Len() == hunks {
+	bodyStart := out.Len()
+	hunks.Write(out, before, after, context)
+	if out.Len() == bodyStart {
 		out.Truncate(start)
 	}
 	return nil

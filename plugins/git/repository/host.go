@@ -15,7 +15,26 @@ type Host interface {
 	Status(repo string, limit int) (all []PathStatus, truncated bool, err error)
 	// Resolve returns the hash of a reference or an abbreviated hash; empty if name is neither.
 	Resolve(repo, name string) (string, error)
+	// Add stages files. The error is a NoMatchError if a path names no file.
+	Add(repo string, paths []string) (Staged, error)
+	// Commit commits the index and returns the hash of the commit.
+	Commit(repo, message string) (string, error)
+	Reset(repo string) error
+	// CreateBranch creates a branch at a commit, which the reflog calls from.
+	CreateBranch(repo, branch, commit, from string) error
 }
+
+// Staged is what Add has done: whether the index has changed, the number of files that the plugin may not read, and some of their names.
+type Staged struct {
+	Changed bool
+	Skipped int
+	Names   []string
+}
+
+// NoMatchError is the error for a path that names no file. It has git's words.
+type NoMatchError struct{ Text string }
+
+func (e *NoMatchError) Error() string { return e.Text }
 
 // What Changes compares besides trees.
 const (
@@ -123,4 +142,20 @@ func (r *Repository) Abbreviate(hashes ...string) ([]string, error) {
 // Status returns the paths that git status --porcelain shows.
 func (r *Repository) Status(limit int) ([]PathStatus, bool, error) {
 	return r.host.Status(r.TopLevel, limit)
+}
+
+// Add stages files, given relative to the top level or by absolute paths.
+func (r *Repository) Add(paths []string) (Staged, error) { return r.host.Add(r.TopLevel, paths) }
+
+// CommitIndex commits the index and returns the hash of the commit.
+func (r *Repository) CommitIndex(message string) (string, error) {
+	return r.host.Commit(r.TopLevel, message)
+}
+
+// Reset makes the index that of HEAD.
+func (r *Repository) Reset() error { return r.host.Reset(r.TopLevel) }
+
+// CreateBranch creates a branch at a commit, which the reflog calls from.
+func (r *Repository) CreateBranch(branch, commit, from string) error {
+	return r.host.CreateBranch(r.TopLevel, branch, commit, from)
 }

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/git/repository"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
@@ -72,4 +73,25 @@ func (host) Resolve(repo, name string) (string, error) {
 		return "", nil
 	}
 	return found.Hash, err
+}
+
+func (host) Add(repo string, paths []string) (repository.Staged, error) {
+	done, err := git.Add(repo, paths...)
+	if refused := (*sdk.HostError)(nil); errors.As(err, &refused) && refused.Code == abi.HostFailed {
+		if at := strings.Index(refused.Message, "pathspec '"); at >= 0 {
+			err = &repository.NoMatchError{Text: refused.Message[at:]}
+		}
+	}
+	return repository.Staged(done), err
+}
+
+func (host) Commit(repo, message string) (string, error) {
+	done, err := git.Commit(repo, message)
+	return done.Commit, err
+}
+
+func (host) Reset(repo string) error { return git.Reset(repo) }
+
+func (host) CreateBranch(repo, branch, commit, from string) error {
+	return git.CreateBranch(repo, branch, commit, from)
 }

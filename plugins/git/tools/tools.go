@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/git/branch"
+	"github.com/bulkhead-mcp/bulkhead/plugins/git/change"
 	"github.com/bulkhead-mcp/bulkhead/plugins/git/date"
 	"github.com/bulkhead-mcp/bulkhead/plugins/git/patch"
 	"github.com/bulkhead-mcp/bulkhead/plugins/git/repository"
@@ -36,6 +37,11 @@ type arguments struct {
 	BranchType     string  `json:"branch_type"`
 	Contains       *string `json:"contains"`
 	NotContains    *string `json:"not_contains"`
+
+	Files      []string `json:"files"`
+	Message    string   `json:"message"`
+	BranchName string   `json:"branch_name"`
+	BaseBranch string   `json:"base_branch"`
 }
 
 // Register adds the handlers of the tools to the plugin p.
@@ -48,6 +54,12 @@ func Register(p *sdk.Plugin) {
 		"git_log":           log,
 		"git_show":          show,
 		"git_branch":        listBranches,
+		"git_add":           func(r *repository.Repository, a arguments) (string, error) { return change.Add(r, a.Files) },
+		"git_reset":         func(r *repository.Repository, _ arguments) (string, error) { return change.Reset(r) },
+		"git_commit":        func(r *repository.Repository, a arguments) (string, error) { return change.Commit(r, a.Message) },
+		"git_create_branch": func(r *repository.Repository, a arguments) (string, error) {
+			return change.CreateBranch(r, a.BranchName, a.BaseBranch)
+		},
 	} {
 		sdk.HandleTool(p, name, func(_ context.Context, a arguments) (*sdk.ToolResult, error) {
 			text, err := run(a, call)

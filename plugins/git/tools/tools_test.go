@@ -16,8 +16,10 @@ import (
 	"github.com/BurntSushi/toml"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 	"github.com/bulkhead-mcp/bulkhead/plugins/git/tools"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -32,13 +34,30 @@ type server struct {
 }
 
 func newServer(t testing.TB, dir string) *server {
+	return newServerWith(t, dir, sandbox.Config{}, false)
+}
+
+// newWriter is newServer with grants to commit and to read the files, except those whose base name is .env.
+func newWriter(t testing.TB, dir string) *server {
+	t.Helper()
+	return newServerWith(t, dir, sandbox.Config{Mounts: []vfs.Mount{{Path: dir, Dir: open(t, dir)}}, Hidden: sandbox.Hidden{Patterns: []string{"**/.env"}},
+		Limits: manifest.Limits{Files: 16}}, true)
+}
+
+func open(t testing.TB, dir string) *os.File {
 	t.Helper()
 	handle, err := os.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = handle.Close() })
-	box, err := sandbox.New(sandbox.Config{Repos: []git.Grant{{Repo: dir, Dir: handle}}})
+	return handle
+}
+
+func newServerWith(t testing.TB, dir string, config sandbox.Config, commit bool) *server {
+	t.Helper()
+	config.Repos = []git.Grant{{Repo: dir, Dir: open(t, dir), Commit: commit}}
+	box, err := sandbox.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +65,7 @@ func newServer(t testing.TB, dir string) *server {
 	tools.Register(p)
 	s := &server{sdktest.New(t, p, filepath.Join("..", "plugin.toml")), t, dir}
 	for _, op := range []string{abi.OpGitState, abi.OpGitRefs, abi.OpGitHistory, abi.OpGitChanges, abi.OpGitObjects, abi.OpGitAbbreviate,
-		abi.OpGitStatus, abi.OpGitResolveRef} {
+		abi.OpGitStatus, abi.OpGitResolveRef, abi.OpGitAdd, abi.OpGitCommit, abi.OpGitReset, abi.OpGitCreateBranch} {
 		s.Handle(op, func(params json.RawMessage) (any, error) {
 			request, err := json.Marshal(abi.HostRequest{Op: op, Params: params})
 			if err != nil {
@@ -79,7 +98,10 @@ func (s *server) call(tool, arguments string) (text string, isError bool) {
 }
 
 // repositories builds the repositories of testdata/repositories.sh.
-func repositories(t testing.TB) string {
+func repositories(t testing.TB) string { return repositoriesOf(t, "repositories.sh") }
+
+// repositoriesOf builds the repositories of a script in testdata.
+func repositoriesOf(t testing.TB, script string) string {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("NOT CHECKED against git: the git program is not on PATH")
@@ -88,9 +110,9 @@ func repositories(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("sh", filepath.Join("..", "testdata", "repositories.sh"), dir).CombinedOutput()
+	out, err := exec.Command("sh", filepath.Join("..", "testdata", script), dir).CombinedOutput()
 	if err != nil {
-		t.Fatalf("repositories.sh: %v\n%s", err, out)
+		t.Fatalf(script+": %v\n%s", err, out)
 	}
 	return dir
 }
@@ -164,7 +186,7 @@ func TestToolDefinitions(t *testing.T) {
 	if _, err := toml.DecodeFile(filepath.Join("..", "plugin.toml"), &manifest); err != nil {
 		t.Fatal(err)
 	}
-	leftOut := map[string]bool{"git_checkout": true, "git_add": true, "git_reset": true, "git_commit": true, "git_create_branch": true}
+	leftOut := map[string]bool{"git_checkout": true}
 	for _, w := range want {
 		i := slices.IndexFunc(manifest.Tools, func(tool struct {
 			Name, Access            string

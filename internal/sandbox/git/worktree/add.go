@@ -143,7 +143,7 @@ func match(specs []*pathspec, name string) (covered, named bool) {
 
 // parsePath parses a path of a request.
 func (a *adder) parsePath(requested string) (*pathspec, error) {
-	name, _, err := relativePath(a.walk.repo, requested)
+	name, isDir, err := relativePath(a.walk.repo, requested)
 	if err != nil {
 		return nil, err
 	}
@@ -153,21 +153,23 @@ func (a *adder) parsePath(requested string) (*pathspec, error) {
 		return p, nil
 	}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if err := a.checkParent(name, dir); err != nil {
+		if err := a.checkParent(requested, dir); err != nil {
 			return nil, err
 		}
 	}
 	info, err := a.walk.repo.Work.Handle.Lstat(path.Join(a.walk.repo.Top, name))
 	switch {
 	case err == nil:
-		p.exists, p.isFile = true, !info.IsDir()
+		if p.exists, p.isFile = true, !info.IsDir(); isDir && p.isFile {
+			return nil, noMatch(requested)
+		}
 	case !repo.IsAbsent(err):
 		return nil, a.walk.repo.Work.Explain(name, err)
 	case a.walk.index.tracks(name):
 	case name[0] == ':' || strings.ContainsAny(name, `*?[`):
 		return nil, hosterror.Failed("%s: patterns and other pathspecs of git are not supported: name files or directories", hosterror.Truncate(name))
 	default:
-		return nil, noMatch(name)
+		return nil, noMatch(requested)
 	}
 	if p.exists && !p.isFile {
 		return p, a.checkNested(name)

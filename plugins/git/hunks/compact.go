@@ -1,4 +1,4 @@
-package unified
+package hunks
 
 const (
 	maxSlide  = 100 // lines by which the indent heuristic moves a group at most

@@ -1,7 +1,7 @@
-// Package unified writes the changes of a text in git's unified format. Start with Write. Of several shortest lists of changes it chooses the
+// Package hunks writes the changes of a text in git's unified format. Start with Write. Of several shortest lists of changes it chooses the
 // one that git diff shows by default: it searches in the same order, with the same bounds, and moves changes by the same rules (the indent
 // heuristic), which are described in git-diff(1) and in E. Myers, "An O(ND) Difference Algorithm and Its Variations".
-package unified
+package hunks
 
 import "bytes"
 

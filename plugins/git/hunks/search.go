@@ -1,4 +1,4 @@
-package unified
+package hunks
 
 import "math"
 

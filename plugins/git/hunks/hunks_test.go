@@ -1,4 +1,4 @@
-package unified_test
+package hunks_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
-	"github.com/bulkhead-mcp/bulkhead/plugins/git/unified"
+	"github.com/bulkhead-mcp/bulkhead/plugins/git/hunks"
 )
 
 func TestMain(m *testing.M) {
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 
 func diff(before, after string, context int) string {
 	var out bytes.Buffer
-	unified.Write(&out, []byte(before), []byte(after), context)
+	hunks.Write(&out, []byte(before), []byte(after), context)
 	return out.String()
 }
 
