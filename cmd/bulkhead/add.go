@@ -14,6 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
@@ -22,6 +23,7 @@ import (
 type addCommand struct {
 	host                host.Options
 	plugin              install.Addition
+	signer              string // flag --signer
 	yes, dryRun, asJSON bool
 }
 
@@ -38,10 +40,13 @@ REF is one of:
   DIR                          directory of a built plugin
   FILE, file:FILE              archive of a plugin
   https://…#sha256=DIGEST      archive on a web server, with its digest
+  oci://REGISTRY/NAME:TAG      plugin in a registry; access is that of docker login
 
 An archive is fetched and checked, and kept in the store of the user once you agree. The
 config then contains from, version and sha256 in place of a path, so that the same plugin
-can be fetched on other machines: bulkhead update --pinned.
+can be fetched on other machines: bulkhead update --pinned. If the archive is signed, the
+signature must fit, and signer in the config names the key, with which later versions must
+be signed too. --signer names the key that you know of the author.
 
 With --repin, the plugin is compared with the version that is pinned: what it asks for,
 and what the config grants it, before and after.
@@ -58,6 +63,7 @@ asked for.`,
   bulkhead add /opt/plugins/mcpkg --allow-tool '*_prompt' --env MCPKG_PROJECT
   bulkhead add chant-1.2.0.plugin.tar
   bulkhead add 'https://plugins.example/chant-1.2.0.plugin.tar#sha256=5c1e…'
+  bulkhead add oci://plugins.example/chant:1.2.0 --signer RWQ…
   bulkhead add dist/plugins/chant --dry-run         # only show what it asks for
   bulkhead add dist/plugins/chant --repin           # accept a new version`,
 		Args: cobra.ExactArgs(1),
@@ -79,10 +85,11 @@ func (a *addCommand) flags(c *cobra.Command) {
 	f.StringArrayVar(&a.plugin.AllowTools, "allow-tool", nil, "offer only tools whose names, without prefix, match `pattern`; repeatable")
 	f.StringArrayVar(&a.plugin.Env, "env", nil, "grant the variable `NAME`, with its value in the environment of the host;\nrepeatable")
 	f.BoolVar(&a.plugin.PublicWeb, "public-web", false, publicWebUsage)
+	f.StringVar(&a.signer, "signer", "", "public `key` with which the archive must be signed")
 	f.StringVar(&a.plugin.Prefix, "prefix", "", "`prefix` of the names of its tools, as clients see them")
 	f.BoolVar(&a.plugin.Repin, "repin", false, "review a plugin of the config again, and change only its digest there, and its\nreference and version")
 	f.BoolVar(&a.dryRun, "dry-run", false, "show everything, change nothing")
-	f.BoolVar(&a.asJSON, "json", false, "print JSON: {\"added\", \"config\", \"plugin\": {\"asks_for\", \"tools\", …}, \"source\": {\"from\", \"archive\",\n\"size\"}, \"table\"}; never prompts")
+	f.BoolVar(&a.asJSON, "json", false, "print JSON: {\"added\", \"config\", \"plugin\": {\"asks_for\", \"tools\", …}, \"source\": {\"from\", \"archive\",\n\"size\", \"signer\", \"signer_known\"}, \"table\"}; never prompts")
 }
 
 // publicWebUsage describes the flag --public-web.
@@ -101,7 +108,7 @@ func (a *addCommand) run(ctx context.Context, named string, stdin io.Reader, std
 	if asks && (a.asJSON || !term.IsTerminal(stdin)) {
 		return usage.Errorf("cannot ask for consent: pass --yes to grant what the plugin asks for, or --dry-run to only show it")
 	}
-	if a.plugin.Dir, a.plugin.Staged, err = stage(ctx, named); err != nil {
+	if a.plugin.Dir, a.plugin.Staged, err = stage(ctx, named, a.signer); err != nil {
 		return err
 	}
 	if a.plugin.Staged != nil {
@@ -145,17 +152,29 @@ func (a *addCommand) run(ctx context.Context, named string, stdin io.Reader, std
 }
 
 // stage fetches the plugin that a reference names. A directory is not fetched.
-func stage(ctx context.Context, named string) (dir string, staged *install.Staged, err error) {
+func stage(ctx context.Context, named, signer string) (dir string, staged *install.Staged, err error) {
 	work, err := os.Getwd()
 	if err != nil {
 		return "", nil, err
 	}
 	r, err := source.Parse(named, work)
-	if err != nil || r.Kind == source.Directory {
-		return named, nil, err
+	if err != nil {
+		return "", nil, err
+	}
+	var key signature.Key
+	if signer != "" {
+		if key, err = signature.ParseKey(signer); err != nil {
+			return "", nil, usage.Errorf("--signer: %q %w", signer, err)
+		}
+	}
+	if r.Kind == source.Directory {
+		if signer != "" {
+			return "", nil, usage.Errorf("--signer: a directory is not signed")
+		}
+		return named, nil, nil
 	}
 	err = withProgress(func(fetcher fetchers) (err error) {
-		staged, err = install.Stage(ctx, fetcher(named), r)
+		staged, err = install.Stage(ctx, fetcher(named), r, key)
 		return err
 	})
 	return "", staged, err

@@ -39,13 +39,13 @@ The key is made at the first push, in the directory of the user's config, withou
 password: keep a copy of the file, since nobody else can sign the next version. A key of
 minisign works too (--key); its password is asked for, or read from BULKHEAD_KEY_PASSWORD.
 
-At the end the entry for a catalogue is printed.`,
+At the end the command is printed with which it is added elsewhere.`,
 		Example: `  bulkhead plugin push file:out                                # look at what would be published
   bulkhead plugin push oci://ghcr.io/ada/notes plugins/notes
   bulkhead plugin push oci://ghcr.io/ada/notes:latest plugins/notes --key ~/.minisign/minisign.key`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			o := publish.Options{Dir: ".", Ref: args[0], Key: key, Build: buildOptions(), Client: registryClient(nil),
+			o := publish.Options{Dir: ".", Ref: args[0], Key: key, Build: buildOptions(), Client: &registry.Client{Credential: registryCredential()},
 				Password: func() (string, error) { return readPassword(c.Context(), c.InOrStdin()) }}
 			if len(args) == 2 {
 				o.Dir = args[1]
@@ -67,7 +67,7 @@ At the end the entry for a catalogue is printed.`,
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "`file` with the private key (default: signing.key beside the user's config)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"name\", \"version\", \"from\", \"sha256\", \"archive\", \"size\", \"signer\", \"key_file\",\n\"new_key\", \"files\", \"entry\"}")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"name\", \"version\", \"from\", \"sha256\", \"archive\", \"size\", \"signer\", \"key_file\",\n\"new_key\", \"files\"}")
 	return c
 }
 
@@ -87,14 +87,12 @@ func printPublished(w page, p *publish.Published) {
 	if p.NewKey {
 		fmt.Fprintf(w, "\nThe key was made now: %s\nKeep a copy of it. Nobody else can sign the next version, and whoever has it can.\n", oneLine(p.KeyFile))
 	}
-	fmt.Fprintf(w, "\nThe entry for a catalogue:\n\n%s", p.Entry)
+	fmt.Fprintf(w, "\nTo add it:\n  bulkhead add '%s' --signer %s\n", oneLine(p.From), p.Signer)
 }
 
-// registryClient returns a client with the credentials of Docker.
-func registryClient(progress func(done, total int64)) *registry.Client {
-	c := &registry.Client{Credential: registry.DockerCredentials(registry.DockerConfig(discovery.LookupEnv(discovery.System{})))}
-	c.HTTP.Progress = progress
-	return c
+// registryCredential returns a function that reads the credentials of Docker.
+func registryCredential() func(ctx context.Context, registry string) (registry.Credential, error) {
+	return registry.DockerCredentials(registry.DockerConfig(discovery.LookupEnv(discovery.System{})))
 }
 
 // readPassword returns the password of a signing key, from keyPassword or else the terminal.

@@ -54,6 +54,7 @@ func printProposal(to io.Writer, p *install.Proposal) {
 	fmt.Fprintf(w, "%s: %s\n", style.Title(r.Name+" "+oneLine(r.Version)), excerpt(r.Description))
 	if s := p.Source; s != nil {
 		fmt.Fprintf(w, "  from       %s\n  archive    %s, %.1f MB\n", oneLine(s.From), s.Archive, float64(s.Size)/1e6)
+		fmt.Fprintf(w, "  signer     %s\n", signerText(s))
 	} else {
 		fmt.Fprintf(w, "  directory  %s\n", oneLine(r.Dir))
 	}
@@ -154,4 +155,15 @@ func printReviewedTools(w io.Writer, style term.Style, tools []review.Tool) {
 			fmt.Fprintf(w, "            not offered: %s\n", excerpt(t.WhyNot))
 		}
 	}
+}
+
+// signerText says who signed a plugin that was fetched.
+func signerText(s *install.Source) string {
+	switch {
+	case s.Signer == "":
+		return "none: the archive is not signed"
+	case s.SignerKnown:
+		return s.Signer
+	}
+	return s.Signer + ", first use: nothing but the archive says whose key this is"
 }

@@ -36,7 +36,9 @@ grants before and after, and pin the new one. If a version asks for more, or wou
 granted more, consent is asked for. The former version stays in the store.
 
 Versions are found in the directory of file:PATH, by names that differ in the version
-only. Web servers do not list versions: bulkhead add REF --repin accepts a newer one.
+only, and by the tags of a registry. Web servers do not list versions: bulkhead add REF
+--repin accepts a newer one. If the config names a signer, the new version must be signed
+with that key.
 
   --check         only list what is outdated
   --to VERSION    pin this version, also an older one
@@ -111,7 +113,7 @@ func withProgress(fetch func(fetcher fetchers) error) error {
 	tasks := progress.To(os.Stderr)
 	defer tasks.Close()
 	return fetch(func(reference string) *source.Fetcher {
-		return &source.Fetcher{Task: tasks.Add(oneLine(source.Label(reference)))}
+		return &source.Fetcher{Task: tasks.Add(oneLine(source.Label(reference))), Credential: registryCredential()}
 	})
 }
 

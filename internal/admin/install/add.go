@@ -213,7 +213,7 @@ func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) er
 	var entry config.Plugin
 	p.Plugin, entry = review.Ask(m, a.Choice, p.base.Defaults, places, explain.NewResolver(places, nil))
 	if p.staged != nil {
-		entry.Path, entry.From, entry.Version = "", p.Source.From, updateRange+m.Version
+		entry.Path, entry.From, entry.Version, entry.Signer = "", p.Source.From, updateRange+m.Version, p.staged.signer
 	}
 	p.Table = config.Table(entry)
 	c, err := p.base.AddPlugin(entry)
@@ -231,7 +231,11 @@ func (p *Proposal) repin(o discovery.Options, m *manifest.Manifest, index int) e
 	again := m.Dir
 	if p.staged != nil {
 		operator, _ := config.SplitVersion(existing.Version)
-		pin.From, pin.Version, again = p.Source.From, operator+m.Version, p.Source.From
+		pin.From, pin.Version, pin.Signer, again = p.Source.From, operator+m.Version, p.staged.signer, p.Source.From
+		if err := p.staged.checkSigner(existing); err != nil {
+			return err
+		}
+		p.Source = p.staged.source()
 	}
 	if err := notIncluded(p.base, index, "add --repin "+again); err != nil {
 		return err

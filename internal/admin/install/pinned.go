@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
@@ -72,17 +71,21 @@ func addPinned(ctx context.Context, plugins store.Store, p config.Plugin, fetche
 	if r.Kind == source.Directory {
 		return nil, fmt.Errorf("%s is not a reference that can be fetched: write its directory in path", p.From)
 	}
-	data, err := fetcher(p.From).Fetch(ctx, r)
+	got, err := fetcher(p.From).Fetch(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := store.Open(data)
+	signer, err := verifySignature(got, p.Signer)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Label(), err)
+	}
+	opened, err := store.Open(got.Archive)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", r.Label(), err)
 	case opened.Manifest.Digest != p.SHA256:
 		return opened, fmt.Errorf("%s is now %s %s, whose plugin.toml has the SHA-256 %s; the config pins %s", r.Label(), opened.Manifest.Name, opened.Manifest.Version, opened.Manifest.Digest, p.SHA256)
 	}
-	_, err = plugins.Add(ctx, opened, store.Origin{From: p.From, Fetched: time.Now().UTC().Truncate(time.Second)})
+	_, err = plugins.Add(ctx, opened, originOf(got, signer))
 	return opened, err
 }

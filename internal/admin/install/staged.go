@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
@@ -20,6 +20,8 @@ const updateRange = "^"
 type Staged struct {
 	plugin *store.Plugin
 	origin store.Origin
+	signer signature.Key
+	known  bool // whether the caller of Stage named the signer
 	store  store.Store
 	temp   *tempdir.Dir
 }
@@ -29,27 +31,35 @@ type Source struct {
 	From    string `json:"from"`
 	Archive string `json:"archive"` // SHA-256 of the archive
 	Size    int64  `json:"size"`    // bytes of the archive
+	// Signer is the key that signed the archive; empty: it is not signed. SignerKnown is set if the config or the user named the key;
+	// otherwise only the signature itself does.
+	Signer      string `json:"signer,omitempty"`
+	SignerKnown bool   `json:"signer_known,omitempty"`
 }
 
-// Stage fetches and checks a plugin.
-func Stage(ctx context.Context, f *source.Fetcher, r source.Reference) (*Staged, error) {
-	data, err := f.Fetch(ctx, r)
+// Stage fetches and checks a plugin. If signer is set, the archive must be signed with that key.
+func Stage(ctx context.Context, f *source.Fetcher, r source.Reference, signer signature.Key) (*Staged, error) {
+	got, err := f.Fetch(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	p, err := store.Open(data)
+	key, err := verifySignature(got, signer)
 	if err != nil {
 		return nil, usage.Errorf("%s: %w", r.Label(), err)
 	}
-	return newStaged(ctx, p, store.Origin{From: r.String(), Fetched: time.Now().UTC().Truncate(time.Second)})
+	p, err := store.Open(got.Archive)
+	if err != nil {
+		return nil, usage.Errorf("%s: %w", r.Label(), err)
+	}
+	return newStaged(ctx, p, originOf(got, key), key, !signer.IsZero())
 }
 
-func newStaged(ctx context.Context, p *store.Plugin, origin store.Origin) (*Staged, error) {
+func newStaged(ctx context.Context, p *store.Plugin, origin store.Origin, signer signature.Key, known bool) (*Staged, error) {
 	temp, err := tempdir.New("add")
 	if err != nil {
 		return nil, err
 	}
-	s := &Staged{plugin: p, origin: origin, store: store.In(filepath.Join(temp.Path, "plugins")), temp: temp}
+	s := &Staged{plugin: p, origin: origin, signer: signer, known: known, store: store.In(filepath.Join(temp.Path, "plugins")), temp: temp}
 	if _, err := s.store.Add(ctx, p, s.origin); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -62,5 +72,5 @@ func (s *Staged) Close() error { return s.temp.Remove() }
 func (s *Staged) dir() string { return s.store.Path(s.plugin.Manifest.Digest) }
 
 func (s *Staged) source() *Source {
-	return &Source{From: s.origin.From, Archive: s.plugin.Archive, Size: s.plugin.Size}
+	return &Source{From: s.origin.From, Archive: s.plugin.Archive, Size: s.plugin.Size, Signer: s.signer.String(), SignerKnown: s.known}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
@@ -24,7 +25,7 @@ func stage(t *testing.T, reference string) *install.Staged {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := install.Stage(t.Context(), &source.Fetcher{}, r)
+	s, err := install.Stage(t.Context(), &source.Fetcher{}, r, signature.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func TestStageRefusesWhatIsNoPlugin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = install.Stage(t.Context(), &source.Fetcher{}, r)
+		_, err = install.Stage(t.Context(), &source.Fetcher{}, r, signature.Key{})
 		hosttest.WantUsage(t, err, want, r.Label())
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
@@ -39,6 +40,7 @@ type Update struct {
 	State   string `json:"state"`
 	Problem string `json:"problem,omitempty"` // why State is Unknown or Failed
 
+	signer    signature.Key // the key that the config names
 	reference source.Reference
 	versions  []source.Version
 }
@@ -107,7 +109,7 @@ func Updates(ctx context.Context, o discovery.Options, names []string, fetcher f
 
 // describe returns what the config and the store say about a plugin.
 func (f *fetchedPlugins) describe(p config.Plugin) Update {
-	u := Update{Wanted: p.Version, From: p.From, At: p.At("from")}
+	u := Update{Wanted: p.Version, From: p.From, At: p.At("from"), signer: p.Signer}
 	_, u.Version = config.SplitVersion(p.Version)
 	if m, problems := manifest.Load(f.store.Path(p.SHA256)); problems.Err() == nil && m.Digest == p.SHA256 {
 		u.Plugin, u.Version = m.Name, m.Version
@@ -157,7 +159,7 @@ func StageVersion(ctx context.Context, o discovery.Options, u Update, version st
 	if at < 0 {
 		return nil, usage.Errorf("there is no version %s of %s: %s", version, u.Plugin, u.existing())
 	}
-	if s, err = Stage(ctx, f, u.versions[at].Reference); err != nil {
+	if s, err = Stage(ctx, f, u.versions[at].Reference, u.signer); err != nil {
 		return nil, err
 	}
 	if m := s.plugin.Manifest; m.Version != version || m.Name != u.Plugin {
@@ -214,7 +216,11 @@ func stageStored(ctx context.Context, o discovery.Options, u Update, version str
 		if err != nil {
 			return nil, err
 		}
-		return newStaged(ctx, p, origin)
+		key, err := verifyStored(data, origin)
+		if err != nil {
+			return nil, usage.Errorf("%s %s in the store: %w", item.Name, item.Version, err)
+		}
+		return newStaged(ctx, p, origin, key, false)
 	}
 	return nil, nil
 }

@@ -58,7 +58,6 @@ type Published struct {
 	KeyFile  string   `json:"key_file"`
 	NewKey   bool     `json:"new_key"` // whether the key was made
 	Files    []string `json:"files"`   // names in the archive
-	Entry    string   `json:"entry"`   // table for a catalogue, in TOML
 }
 
 // Publish builds the plugin if necessary, checks it, packs and signs it, and pushes it.
@@ -107,7 +106,6 @@ func Publish(ctx context.Context, o Options) (*Published, error) {
 	if p.From, err = to.store(ctx, o.Client, m, data, text); err != nil {
 		return nil, err
 	}
-	p.Entry = entry(p, m)
 	return p, nil
 }
 

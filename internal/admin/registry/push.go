@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"golang.org/x/mod/semver"
 
@@ -62,7 +61,7 @@ func (s *session) push(ctx context.Context, a Artifact) (string, error) {
 
 // IsVersion reports whether a tag is that of a full version, as TagOf returns it. Tags such as 1.2 move by custom.
 func IsVersion(tag string) bool {
-	v := "v" + strings.TrimPrefix(strings.ReplaceAll(tag, "_", "+"), "v")
+	v := "v" + VersionOf(tag)
 	return semver.IsValid(v) && semver.Canonical(v)+semver.Build(v) == v
 }
 

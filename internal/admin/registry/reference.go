@@ -81,6 +81,11 @@ func (r Reference) String() string {
 // TagOf returns the tag for a version. Tags cannot contain the + of a semantic version.
 func TagOf(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
+// VersionOf returns the version for a tag that TagOf returned, also if a v was put before it.
+func VersionOf(tag string) string {
+	return strings.TrimPrefix(strings.ReplaceAll(tag, "_", "+"), "v")
+}
+
 // api returns the URL of a resource of the repository.
 func (r Reference) api(scheme, resource string) *url.URL {
 	host := r.Registry

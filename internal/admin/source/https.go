@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
@@ -62,15 +61,18 @@ func checkURL(u *url.URL) error {
 // errStalled is the reason why a download was ended.
 var errStalled = fmt.Errorf("no byte came for %s", stallTime)
 
-// download returns the content of u. It sends no credentials, and follows redirects to encrypted servers only.
-func (f *Fetcher) download(ctx context.Context, u *url.URL) ([]byte, error) {
+// errAbsent says that the server does not have the file.
+var errAbsent = fmt.Errorf("the server answers %d %s", http.StatusNotFound, http.StatusText(http.StatusNotFound))
+
+// download returns the content of u, which has at most limit bytes. It sends no credentials, and follows redirects to encrypted servers only.
+func (f *Fetcher) download(ctx context.Context, u *url.URL, limit int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, downloadTime, fmt.Errorf("it took longer than %s", downloadTime))
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	stalled := time.AfterFunc(stallTime, func() { end(errStalled) })
 	defer stalled.Stop()
-	data, err := f.get(ctx, u, stalled)
+	data, err := f.get(ctx, u, limit, stalled)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -78,7 +80,7 @@ func (f *Fetcher) download(ctx context.Context, u *url.URL) ([]byte, error) {
 }
 
 // get sends the request. It resets the timer stalled whenever bytes come.
-func (f *Fetcher) get(ctx context.Context, u *url.URL, stalled *time.Timer) ([]byte, error) {
+func (f *Fetcher) get(ctx context.Context, u *url.URL, limit int64, stalled *time.Timer) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
@@ -91,20 +93,22 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, stalled *time.Timer) ([]b
 	}
 	defer response.Body.Close()
 	switch {
+	case response.StatusCode == http.StatusNotFound:
+		return nil, errAbsent
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("the server answers %d %s", response.StatusCode, http.StatusText(response.StatusCode))
 	case response.Header.Get("Content-Encoding") != "":
 		return nil, errors.New("the server sends the archive compressed, which is not accepted")
-	case response.ContentLength > archive.MaxSize:
-		return nil, errTooLarge
+	case response.ContentLength > limit:
+		return nil, tooLarge(limit)
 	}
 	f.Task.Step("fetching from %s", response.Request.URL.Host)
-	data, err := io.ReadAll(io.LimitReader(&counted{response.Body, f, stalled, 0, response.ContentLength}, archive.MaxSize+1))
+	data, err := io.ReadAll(io.LimitReader(&counted{response.Body, f, stalled, 0, response.ContentLength}, limit+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the download was interrupted after %d bytes: %w", len(data), err)
-	case len(data) > archive.MaxSize:
-		return nil, errTooLarge
+	case int64(len(data)) > limit:
+		return nil, tooLarge(limit)
 	}
 	return data, nil
 }

@@ -3,12 +3,14 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/registry"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -22,6 +24,7 @@ const (
 	Directory Kind = iota // a built plugin, which is not fetched
 	File                  // an archive in a file
 	HTTPS                 // an archive on a web server, with its digest
+	OCI                   // an artifact of a registry
 )
 
 // Reference says where a plugin is.
@@ -29,7 +32,8 @@ type Reference struct {
 	Kind   Kind
 	Path   string   // of a Directory or File; absolute
 	URL    *url.URL // of HTTPS, without fragment
-	SHA256 string   // digest of the archive in lower-case hex; empty if the reference does not have it
+	OCI    registry.Reference
+	SHA256 string // digest of the archive in lower-case hex; empty if the reference does not have it
 }
 
 const (
@@ -37,8 +41,8 @@ const (
 	digestPrefix = "sha256="
 )
 
-// Parse parses a reference: a path of a directory or an archive, "file:PATH", or "https://HOST/PATH#sha256=DIGEST". Relative paths are
-// those of the directory dir.
+// Parse parses a reference: a path of a directory or an archive, "file:PATH", "https://HOST/PATH#sha256=DIGEST", or
+// "oci://REGISTRY/NAME:TAG". Relative paths are those of the directory dir.
 func Parse(text, dir string) (Reference, error) {
 	if !visible.Only(text) || text == "" {
 		return Reference{}, usage.Errorf("the reference %s is empty or contains invisible characters", visible.Quote(text))
@@ -49,14 +53,27 @@ func Parse(text, dir string) (Reference, error) {
 		return parseFile(rest, dir)
 	case found && (scheme == "https" || scheme == "http"):
 		return parseURL(text)
+	case found && scheme == "oci":
+		return parseOCI(text)
 	case found && strings.HasPrefix(rest, "//"):
-		return Reference{}, usage.Errorf("%s: references with %s:// are not supported: name a directory, file:PATH or https://HOST/PATH#sha256=DIGEST", text, scheme)
+		return Reference{}, usage.Errorf("%s: references with %s:// are not supported: name a directory, file:PATH, https://HOST/PATH#sha256=DIGEST or oci://REGISTRY/NAME:TAG", text, scheme)
 	}
 	r := Reference{Kind: Directory, Path: absolute(text, dir)}
 	if info, err := os.Stat(r.Path); err == nil && info.Mode().IsRegular() {
 		r.Kind = File
 	}
 	return r, nil
+}
+
+func parseOCI(text string) (Reference, error) {
+	ref, err := registry.Parse(text)
+	if err == nil && ref.Tag == "" && ref.Digest == "" {
+		err = errors.New("has neither tag nor digest: append :VERSION")
+	}
+	if err != nil {
+		return Reference{}, usage.Errorf("%s %w", text, err)
+	}
+	return Reference{Kind: OCI, OCI: ref}, nil
 }
 
 func absolute(path, dir string) string {
@@ -102,6 +119,8 @@ func (r Reference) String() string {
 		text = filePrefix + filepath.ToSlash(r.Path)
 	case HTTPS:
 		text = r.URL.String()
+	case OCI:
+		text = r.OCI.String()
 	}
 	if r.SHA256 != "" {
 		text += "#" + digestPrefix + r.SHA256
@@ -111,7 +130,7 @@ func (r Reference) String() string {
 
 // Label returns the reference for messages: without digest, and without the query of a URL, which can contain a secret.
 func (r Reference) Label() string {
-	r.SHA256 = ""
+	r.SHA256, r.OCI.Digest = "", ""
 	if r.Kind == HTTPS {
 		without := *r.URL
 		without.RawQuery = ""

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,8 +17,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	inprocess "github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/registry"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 var sum = strings.Repeat("ab", 32)
@@ -42,6 +48,8 @@ func TestParse(t *testing.T) {
 		"http://127.0.0.1:80/a#sha256=" + sum:                        "http://127.0.0.1:80/a#sha256=" + sum,
 		"http://[::1]/a#sha256=" + sum:                               "http://[::1]/a#sha256=" + sum,
 		"http://localhost/a#sha256=" + sum:                           "http://localhost/a#sha256=" + sum,
+		"oci://h.example/team/it:1.0.0":                              "oci://h.example/team/it:1.0.0",
+		"oci://h.example/it:1.0.0@sha256:" + sum:                     "oci://h.example/it:1.0.0@sha256:" + sum,
 	} {
 		r, err := Parse(text, dir)
 		if err != nil || r.String() != want {
@@ -89,8 +97,8 @@ func TestFetchFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &Fetcher{}
-	if data, err := f.Fetch(t.Context(), Reference{Kind: File, Path: file}); err != nil || string(data) != "content" {
-		t.Errorf("%q, %v", data, err)
+	if got, err := f.Fetch(t.Context(), Reference{Kind: File, Path: file}); err != nil || string(got.Archive) != "content" || got.Signature != nil {
+		t.Errorf("%+v, %v", got, err)
 	}
 	for want, r := range map[string]Reference{
 		"and the reference names " + sum: {Kind: File, Path: file, SHA256: sum},
@@ -116,7 +124,11 @@ func fetch(t *testing.T, handler http.HandlerFunc) ([]byte, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return (&Fetcher{Transport: server.Client().Transport}).Fetch(t.Context(), r)
+	got, err := (&Fetcher{Transport: server.Client().Transport}).Fetch(t.Context(), r)
+	if err != nil {
+		return nil, err
+	}
+	return got.Archive, nil
 }
 
 func TestFetchHTTPS(t *testing.T) {
@@ -281,3 +293,78 @@ func TestErrorsDoNotContainTheQuery(t *testing.T) {
 type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+func TestFetchSignatureOfFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "it.tar")
+	testenv.WriteFile(t, file, "content")
+	testenv.WriteFile(t, file+".minisig", "signature")
+	r := Reference{Kind: File, Path: file}
+	if got, err := (&Fetcher{}).Fetch(t.Context(), r); err != nil || string(got.Signature) != "signature" || got.From.String() != r.String() {
+		t.Errorf("%+v, %v", got, err)
+	}
+	testenv.WriteFile(t, file+".minisig", strings.Repeat("x", signature.MaxSize+1))
+	_, err := (&Fetcher{}).Fetch(t.Context(), r)
+	hosttest.WantUsage(t, err, "its signature: ", "too large")
+}
+
+func TestFetchSignatureFromServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		want   string // signature
+		err    string
+	}{
+		"a signature":       {200, "signature", "signature", ""},
+		"none":              {404, "not found", "", ""},
+		"a server error":    {500, "", "", "its signature: the server answers 500"},
+		"a large signature": {200, strings.Repeat("x", signature.MaxSize+1), "", "its signature: it has more than 4096 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.String() {
+				case "/it.tar?token=x":
+					_, _ = io.WriteString(w, "content")
+				case "/it.tar.minisig?token=x":
+					w.WriteHeader(c.status)
+					_, _ = io.WriteString(w, c.body)
+				default:
+					t.Errorf("asked for %s", r.URL)
+				}
+			}))
+			defer server.Close()
+			r, err := Parse(fmt.Sprintf("%s/it.tar?token=x#sha256=%x", server.URL, sha256.Sum256([]byte("content"))), "/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := (&Fetcher{Transport: server.Client().Transport}).Fetch(t.Context(), r)
+			if c.err != "" {
+				hosttest.WantUsage(t, err, c.err)
+			} else if err != nil || string(got.Archive) != "content" || string(got.Signature) != c.want || got.Signature == nil != (c.want == "") {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestFetchFromRegistry(t *testing.T) {
+	server := httptest.NewServer(inprocess.New(inprocess.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	text := "oci://" + strings.TrimPrefix(server.URL, "http://") + "/team/it:1.0.0"
+	r, err := Parse(text, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = (&Fetcher{}).Fetch(t.Context(), r)
+	hosttest.WantUsage(t, err, text+": the registry does not have it")
+	digest, err := (&registry.Client{}).Push(t.Context(), r.OCI, registry.Artifact{Title: "it", Version: "1.0.0", Archive: []byte("content"), Signature: []byte("signature")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := (&Fetcher{}).Fetch(t.Context(), r)
+	if err != nil || string(got.Archive) != "content" || string(got.Signature) != "signature" || got.From.String() != text+"@"+digest {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := Parse("oci://a.example/it", "/"); err == nil || !strings.Contains(err.Error(), "has neither tag nor digest") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -36,6 +36,9 @@ func ParseKey(text string) (Key, error) {
 
 func (k Key) String() string { return k.text }
 
+// Equal reports whether two keys are the same, as == does.
+func (k Key) Equal(other Key) bool { return k == other }
+
 // IsZero reports whether k is unset.
 func (k Key) IsZero() bool { return k.text == "" }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
@@ -135,7 +136,9 @@ type Plugin struct {
 	From string
 	// Version is the version that SHA256 pins, with the operator of the range in which updates are wanted; empty: unset. Only a table
 	// with From has it.
-	Version    string
+	Version string
+	// Signer is the key with which the archive must be signed when it is fetched; the zero value: any, or none. Only a table with From has it.
+	Signer     signature.Key
 	SHA256     string
 	Prefix     string   // prefix of the tool names that clients see
 	AllowTools []string // globs of allowed tools; nil: all; empty: none

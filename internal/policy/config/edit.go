@@ -59,13 +59,13 @@ func (c *Config) RemovePlugin(index int) ([]byte, error) {
 	return edited.Bytes(), nil
 }
 
-// PinPlugin sets sha256 of Plugins[index], and from and version if p has them, in the content of c and preserves every other byte.
+// PinPlugin sets sha256 of Plugins[index], and from, version and signer if p has them, in the content of c and preserves every other byte.
 func (c *Config) PinPlugin(index int, p Plugin) (*Config, error) {
 	if !userfile.IsDigest(p.SHA256) {
 		return nil, errors.New("is not a SHA-256 in lower-case hex")
 	}
 	edited := c.doc
-	for _, key := range []struct{ name, value string }{{"from", p.From}, {"version", p.Version}, {"sha256", p.SHA256}} {
+	for _, key := range []struct{ name, value string }{{"from", p.From}, {"version", p.Version}, {"sha256", p.SHA256}, {"signer", p.Signer.String()}} {
 		if key.value == "" {
 			continue
 		}
@@ -91,6 +91,7 @@ func tableOf(p Plugin) string {
 	set("from", tomlfile.Text(p.From), p.From != "")
 	set("version", tomlfile.Text(p.Version), p.Version != "")
 	set("sha256", tomlfile.Text(p.SHA256), p.SHA256 != "")
+	set("signer", tomlfile.Text(p.Signer.String()), !p.Signer.IsZero())
 	set("prefix", tomlfile.Text(p.Prefix), p.Prefix != "")
 	texts("allow_tools", p.AllowTools)
 	texts("deny_tools", p.DenyTools)

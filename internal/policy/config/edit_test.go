@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
@@ -107,6 +108,14 @@ func TestPinReplacesReferenceAndVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, "file", "[[plugins]]\nfrom = \"file:/a-2.tar\" # ours\nversion = \"~1.0.2\"\nsha256 = \""+digest+"\"\nprefix = 'x'\n", string(got))
+	key, err := signature.ParseKey("RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := content(parse(t, string(got)).PinPlugin(0, config.Plugin{SHA256: old, Signer: key}))
+	if c := parse(t, string(signed)); err != nil || c.Plugins[0].Signer != key || c.Plugins[0].SHA256 != old || c.Plugins[0].From != "file:/a-2.tar" {
+		t.Errorf("%+v, %v", c.Plugins[0], err)
+	}
 	if c := parse(t, string(got)); c.Plugins[0].Path != "" || c.Plugins[0].From != "file:/a-2.tar" {
 		t.Errorf("%+v", c.Plugins[0])
 	}

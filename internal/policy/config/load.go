@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
@@ -121,6 +122,7 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 		Name:       t.String("name"),
 		From:       readFrom(t),
 		Version:    readVersion(t),
+		Signer:     readSigner(t),
 		SHA256:     manifest.ReadDigest(t, "sha256"),
 		Prefix:     readPrefix(t),
 		AllowTools: readGlobs(t, "allow_tools"),
@@ -171,6 +173,22 @@ func readPath(t *tomlfile.Table) string {
 	return t.String("path")
 }
 
+// readSigner returns the key of the author of a plugin that was fetched.
+func readSigner(t *tomlfile.Table) signature.Key {
+	if !t.Has("signer") {
+		return signature.Key{}
+	}
+	text := t.String("signer")
+	key, err := signature.ParseKey(text)
+	switch {
+	case err != nil:
+		t.Fault("signer", fmt.Sprintf("%s %v", tomlfile.Quote(text), err), "write the public key of the author, as `bulkhead add REF` does")
+	case !t.Has("from"):
+		t.Fault("signer", "applies to plugins with from only", "remove it, or add the plugin with `bulkhead add REF`")
+	}
+	return key
+}
+
 // maxFrom bounds a reference, in bytes.
 const maxFrom = 2048
 
@@ -200,7 +218,7 @@ func readVersion(t *tomlfile.Table) string {
 // the table.
 func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
 	lines := map[string]int{}
-	for _, key := range []string{"path", "name", "from", "version", "sha256", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
+	for _, key := range []string{"path", "name", "from", "version", "sha256", "signer", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
 		"allow_resources", "deny_resources", "read_only", "allow_write", "always_offer", "fs", "deny", "http", "git", "env", "ask", "limits", "isolation"} {
 		lines[key] = t.LineOf(key)
 	}

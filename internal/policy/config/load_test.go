@@ -149,6 +149,8 @@ func TestParseRefuses(t *testing.T) {
 		"a reference without a digest":                      {"[[plugins]]\nfrom = 'file:/x.tar'", "2 plugins[0].from: requires sha256"},
 		"an empty reference":                                {"[[plugins]]\nfrom = ''\nsha256 = '" + digest + "'", "2 plugins[0].from: is empty"},
 		"a reference with control characters":               {"[[plugins]]\nfrom = \"file:/x\\u001b\"\nsha256 = '" + digest + "'", "invisible characters"},
+		"a signer without a reference":                      {conf("signer = 'RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3'"), "3 plugins[0].signer: applies to plugins with from only"},
+		"a signer that is no key":                           {"[[plugins]]\nfrom = 'file:/x.tar'\nsha256 = '" + digest + "'\nsigner = 'ada'", `4 plugins[0].signer: "ada" is no public key of minisign`},
 		"a version without a reference":                     {conf("version = '1.0.0'"), "3 plugins[0].version: requires from"},
 		"an invalid version":                                {"[[plugins]]\nfrom = 'file:/x.tar'\nversion = '>=1.0.0'\nsha256 = '" + digest + "'", `3 plugins[0].version: ">=1.0.0" is not a version`},
 		"two references with one digest":                    {"[[plugins]]\nfrom = 'file:/x.tar'\nsha256 = '" + digest + "'\n[[plugins]]\nfrom = 'file:/y.tar'\nsha256 = '" + digest + "'", "6 plugins[1].sha256: is also the digest of the plugin in line 3"},

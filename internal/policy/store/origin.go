@@ -22,6 +22,10 @@ type Origin struct {
 	Archive string    `json:"archive"` // SHA-256 of the archive
 	Size    int64     `json:"size"`    // bytes of the archive
 	Fetched time.Time `json:"fetched"`
+	// Signer is the key with which the archive was signed, and Signature the file with the signature, as they were verified when it was
+	// fetched; both are empty if it was not signed.
+	Signer    string `json:"signer,omitempty"`
+	Signature string `json:"signature,omitempty"`
 }
 
 func (o Origin) encode() ([]byte, error) {
