@@ -12,6 +12,7 @@ import (
 func newDoctor() *cobra.Command {
 	var o options
 	var asJSON bool
+	var ceiling string
 	c := &cobra.Command{
 		Use:   "doctor [flags]",
 		Short: "Check the installation: directories, config, and every plugin",
@@ -20,16 +21,28 @@ one, config, confinement, the cache of compiled modules, state directory, audit 
 credentials. Load the module of each plugin and ask it for its handlers. Each check
 prints a line, with a remedy if there is a problem.
 
-Exit codes: 0 no check failed (warnings do not count); 1 at least one check failed.`,
+With --ceiling, show instead what would change on this machine if FILE were its ceiling
+(/etc/bulkhead/bulkhead.toml), before it is rolled out: for the config in force, your own
+and those that you trust, which plugins would not be served and what they would not be
+granted any more. Nothing is run or changed.
+
+Exit codes: 0 no check failed (warnings do not count); 1 at least one check failed, or
+a plugin would not be served.`,
 		Example: `  bulkhead doctor
-  bulkhead doctor --config team.toml --json`,
+  bulkhead doctor --config team.toml --json
+  bulkhead doctor --ceiling new-ceiling.toml`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			opened, err := o.complete()
 			if err != nil {
 				return err
 			}
-			checks := doctor.Examine(c.Context(), opened)
+			var checks []doctor.Check
+			if ceiling != "" {
+				checks = doctor.TryCeiling(opened, ceiling)
+			} else {
+				checks = doctor.Examine(c.Context(), opened)
+			}
 			failed := slices.ContainsFunc(checks, func(c doctor.Check) bool { return c.Outcome == doctor.CheckFailed })
 			err = printResult(c, asJSON, map[string]any{"ok": !failed, "checks": checks}, func(w page) { printChecks(w, checks) })
 			return resultError(err, !failed)
@@ -37,6 +50,7 @@ Exit codes: 0 no check failed (warnings do not count); 1 at least one check fail
 	}
 	// Logging is off, because the result contains what would be logged.
 	o.add(c, "off")
+	c.Flags().StringVar(&ceiling, "ceiling", "", "show what would change if `file` were the ceiling of this machine")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"ok\", \"checks\": [{\"name\", \"outcome\", \"detail\", \"remedy\"}]}")
 	return c
 }

@@ -24,8 +24,8 @@ type ceilingPlace struct {
 	home  string // value of ${home} in its paths
 }
 
-// WithCeiling returns s with the ceiling in file, which may belong to owner, and with that home directory. It is for tests, and for
-// hosts that grant nothing of the user's.
+// WithCeiling returns s with the ceiling in file, which may belong to owner, and with that home directory. It is for tests, for
+// hosts that grant nothing of the user's, and to try a ceiling without serving anything.
 func WithCeiling(s System, file string, owner int, home string) System {
 	s.ceiling = &ceilingPlace{file, owner, home}
 	return s
