@@ -92,6 +92,10 @@ func TestResolveRefusesLinksThatPluginsOrProjectControl(t *testing.T) {
 			func(w *world) { w.dir(".ssh"); w.link("../.ssh", "project/.notes") },
 			"project/.notes", `granted directory HOME/project/.notes: "HOME/project/.notes" is a symbolic link to "HOME/.ssh", below the project: if that is intended, add "HOME/.ssh" itself to the plugin's key fs in bulkhead.toml, or replace the link by a directory`,
 		},
+		"absolute link in the project": {
+			func(w *world) { w.dir(".ssh"); w.link(w.path(".ssh"), "project/.notes") },
+			"project/.notes", `"HOME/project/.notes" is a symbolic link to "HOME/.ssh", below the project: if that is intended, add "HOME/.ssh" itself`,
+		},
 		"link to the parent": {
 			func(w *world) { w.link("..", "project/docs") },
 			"project/docs", `a symbolic link to "HOME", below the project`,

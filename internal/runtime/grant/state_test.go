@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -191,4 +192,16 @@ func TestStateIsChecked(t *testing.T) {
 	if s := w.resolve(); s.Locks != nil || !errors.Is(s.StateErr, foreign) || len(s.Mounts) != 0 {
 		t.Errorf("got %+v", s)
 	}
+}
+
+func TestStateInUnwritableDirectoryIsReported(t *testing.T) {
+	if testenv.AsNobody(t) {
+		return
+	}
+	w := newWorld(t)
+	w.must(os.Chmod(w.dir(".local"), 0o500))
+	t.Cleanup(func() { os.Chmod(w.path(".local"), 0o700) })
+	w.grantState()
+	w.NeedsState = true
+	w.refused("permission denied")
 }

@@ -122,7 +122,7 @@ func TestAddIsGits(t *testing.T) {
 			for _, arrange := range c.arrange {
 				arrange(r)
 			}
-			copied := copyOf(t, r.Dir)
+			copied := copyOf(t, r)
 			before := gittest.Git(t, r.Dir, "ls-files", "--stage")
 			done, err := add(t, r.Dir, strings.Split(c.paths, "|")...)
 			gittest.Must(t, err)

@@ -36,6 +36,9 @@ func TestDamagedRepositoryIsNotChanged(t *testing.T) {
 		return func(r *gittest.Repo) { gittest.Write(r.TB, r.Dot+"/"+name, content) }
 	}
 	all := []string{"Commit", "CreateBranch", "Reset"}
+	sample := gittest.GitSample(t)
+	head := gittest.Git(t, sample.Dir, "rev-parse", "HEAD")
+	stage(sample)
 	for name, c := range map[string]struct {
 		damage func(*gittest.Repo)
 		fail   []string
@@ -68,9 +71,7 @@ func TestDamagedRepositoryIsNotChanged(t *testing.T) {
 	} {
 		for _, operation := range all {
 			t.Run(name+", "+operation, func(t *testing.T) {
-				r := gittest.GitSample(t)
-				head := gittest.Git(t, r.Dir, "rev-parse", "HEAD")
-				stage(r)
+				r := sample.Copy(t)
 				c.damage(r)
 				before := gittest.Snapshot(t, r.Dir)
 				err := changing[operation](t, gittest.Committer(r.Dir), r.Dir, head)

@@ -5,7 +5,6 @@ package git_test
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,10 +45,9 @@ func sameAsGit(t *testing.T, dir, copied string) {
 }
 
 // copyOf copies a repository.
-func copyOf(t *testing.T, dir string) string {
+func copyOf(t *testing.T, r *gittest.Repo) string {
 	t.Helper()
-	copied := filepath.Join(t.TempDir(), "copy")
-	gittest.Must(t, os.CopyFS(copied, os.DirFS(dir)))
+	copied := r.Copy(t).Dir
 	gittest.Git(t, copied, "status") // refreshes the index
 	return copied
 }
@@ -96,7 +94,7 @@ func TestCommitIsGits(t *testing.T) {
 		t.Run(c.rule, func(t *testing.T) {
 			r := gittest.GitSample(t)
 			c.arrange(r)
-			copied := copyOf(t, r.Dir)
+			copied := copyOf(t, r)
 			done, err := gittest.Committer(r.Dir).Commit(t.Context(), abi.GitIndexCommit{Repo: r.Dir, Message: c.message})
 			gittest.Must(t, err)
 			gittest.Git(t, copied, "commit", "--quiet", "--message="+c.message)
@@ -267,7 +265,7 @@ func TestCreateBranchIsGits(t *testing.T) {
 	t.Setenv("GIT_COMMITTER_DATE", gittest.CommitterDate)
 	for _, branch := range []string{"new", "a/b/c"} {
 		r := gittest.GitSample(t)
-		copied := copyOf(t, r.Dir)
+		copied := copyOf(t, r)
 		hash := gittest.Git(t, r.Dir, "rev-parse", "HEAD")
 		_, err := gittest.Committer(r.Dir).CreateBranch(t.Context(), abi.GitNewBranch{Repo: r.Dir, Branch: branch, Commit: hash, From: "main"})
 		gittest.Must(t, err)
@@ -279,7 +277,7 @@ func TestCreateBranchIsGits(t *testing.T) {
 func TestResetIsGits(t *testing.T) {
 	r := gittest.GitSample(t)
 	stage(r)
-	copied := copyOf(t, r.Dir)
+	copied := copyOf(t, r)
 	_, err := gittest.Committer(r.Dir).Reset(t.Context(), abi.GitRepo{Repo: r.Dir})
 	gittest.Must(t, err)
 	gittest.Git(t, copied, "read-tree", "HEAD")

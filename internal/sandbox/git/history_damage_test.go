@@ -43,6 +43,7 @@ func TestDamageOfHistoryIsReported(t *testing.T) {
 		}
 		return errors.Join(all...)
 	}
+	sample := gittest.GitSample(t)
 	for name, c := range map[string]struct {
 		damage  func(r *gittest.Repo)
 		operate func(context.Context, *git.Ops, string) error
@@ -83,7 +84,7 @@ func TestDamageOfHistoryIsReported(t *testing.T) {
 		}, state},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := gittest.GitSample(t)
+			r := sample.Copy(t)
 			c.damage(r)
 			if err := c.operate(t.Context(), gittest.Granted(r.Dir), r.Dir); err == nil {
 				t.Error("got no error")
@@ -104,6 +105,7 @@ func upstream(t *testing.T, r *gittest.Repo) {
 
 // A detached HEAD is named by the reference that was checked out as long as that refers to the same commit.
 func TestDetachedHeadIsNamedByReference(t *testing.T) {
+	sample := gittest.GitSample(t)
 	for name, c := range map[string]struct {
 		prepare func(r *gittest.Repo)
 		want    string // "" for the abbreviated hash
@@ -135,7 +137,7 @@ func TestDetachedHeadIsNamedByReference(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := gittest.GitSample(t)
+			r := sample.Copy(t)
 			c.prepare(r)
 			if c.want == "" {
 				c.want = gittest.Git(t, r.Dir, "rev-parse", "--short", "HEAD")

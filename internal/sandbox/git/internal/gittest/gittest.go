@@ -162,6 +162,14 @@ func GitSample(tb testing.TB) *Repo {
 	return &Repo{TB: tb, Dir: dir, Dot: dir + "/.git"}
 }
 
+// Copy copies a repository to a directory of the test tb. The index of the copy has the stat data of the original.
+func (r *Repo) Copy(tb testing.TB) *Repo {
+	tb.Helper()
+	dir := filepath.Join(tb.TempDir(), "copy")
+	Must(tb, os.CopyFS(dir, os.DirFS(r.Dir)))
+	return &Repo{TB: tb, Dir: dir, Dot: dir + "/.git"}
+}
+
 // BranchFiles returns the files of a branch in the form `MODE CONTENT`, keyed by path. The git program reads them.
 func (r *Repo) BranchFiles(branch string) map[string]string {
 	r.TB.Helper()
