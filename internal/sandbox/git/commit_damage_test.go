@@ -78,6 +78,9 @@ func TestDamagedRepositoryIsNotChanged(t *testing.T) {
 				if fails := strings.Contains(strings.Join(c.fail, " "), operation); fails != (gittest.Code(err) == abi.HostFailed) {
 					t.Fatalf("got %v, want an error: %t", err, fails)
 				}
+				if host, ok := errors.AsType[*abi.HostError](err); ok && host.Reason != "" {
+					t.Errorf("the reason is %s", host.Reason)
+				}
 				if err == nil {
 					return
 				}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +77,13 @@ func TestDamageOfHistoryIsReported(t *testing.T) {
 			gittest.Git(t, r.Dir, "tag", "v1")
 			gittest.Git(t, r.Dir, "checkout", "-q", "v1")
 			gittest.Write(t, r.Dot+"/refs/tags/v1", "x\n")
+		}, state},
+		"a link out in place of a directory of objects": {func(r *gittest.Repo) {
+			gittest.Git(t, r.Dir, "checkout", "-q", "--detach")
+			gittest.Git(t, r.Dir, "gc", "-q")
+			head := gittest.Git(t, r.Dir, "rev-parse", "HEAD")
+			gittest.Must(t, os.RemoveAll(r.Dot+"/objects/"+head[:2]))
+			gittest.Symlink(t, t.TempDir(), r.Dot+"/objects/"+head[:2])
 		}, state},
 		"an absent object that was checked out": {func(r *gittest.Repo) {
 			gittest.Git(t, r.Dir, "tag", "v1")
