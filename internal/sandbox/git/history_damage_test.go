@@ -271,6 +271,23 @@ func TestBoundsOfHistoryAreInclusive(t *testing.T) {
 	}
 }
 
+func TestPathsAndPseudoReferencesAreBounded(t *testing.T) {
+	r := gittest.GitSample(t)
+	head := gittest.Git(t, r.Dir, "rev-parse", "HEAD")
+	ops := gittest.Granted(r.Dir)
+	for size, want := range map[int]string{4096: "", 4097: abi.HostInvalid} {
+		if _, err := ops.CurrentBranch(t.Context(), abi.GitRepo{Repo: r.Dir + strings.Repeat("/", size-len(r.Dir))}); gittest.Code(err) != want {
+			t.Errorf("a path of %d bytes: got %v, want %q", size, err, want)
+		}
+	}
+	for size, want := range map[int]string{64 << 10: "", 64<<10 + 1: abi.HostFailed} {
+		gittest.Write(t, r.Dot+"/CHERRY_PICK_HEAD", head+strings.Repeat("\n", size-len(head)))
+		if _, err := ops.State(t.Context(), abi.GitRepo{Repo: r.Dir}); gittest.Code(err) != want {
+			t.Errorf("a reference of %d bytes: got %v, want %q", size, err, want)
+		}
+	}
+}
+
 // Without a limit, History returns 100 commits, and Changes 1,000 files.
 func TestDefaultLimitsOfHistory(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
