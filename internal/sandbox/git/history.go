@@ -237,7 +237,7 @@ func setUpstream(ctx context.Context, state *abi.GitState, r *repo.Repository) e
 		return err
 	}
 	name := refs.Upstream(config, state.Branch)
-	if name == "" || refs.CheckFull(name) != nil {
+	if refs.CheckFull(name) != nil { // such as the empty name
 		return nil
 	}
 	state.Upstream = name
