@@ -157,7 +157,7 @@ func ProposeSetup(o discovery.Options, wanted Preparation) (*Setup, error) {
 		case untrusted && hasNoPlugins(s.file): // bulkhead trust refuses a config without plugins
 			return nil, usage.Errorf("%s, and names no plugin: move it away, run `bulkhead init`, and add its keys to the new file; then review that with `bulkhead trust`", not.Problem())
 		case untrusted:
-			return nil, usage.Errorf("%s: review it with `bulkhead trust`, then run `bulkhead init` again", not.Problem())
+			return nil, usage.Errorf("%s: review it with `bulkhead trust`, then try again", not.Problem())
 		case err != nil:
 			return nil, err
 		}
