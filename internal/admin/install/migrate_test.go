@@ -206,3 +206,17 @@ func TestMigrationOfTwoServersOfOnePlugin(t *testing.T) {
 		t.Errorf("got %q, %q, %q", servers[0].Left, servers[1].Left, servers[2].Left)
 	}
 }
+
+func TestMigrationToANamedConfig(t *testing.T) {
+	w, o := references(t)
+	w.Write(t, "home/own.toml", "")
+	o.ConfigFile = w.Path("home/own.toml")
+	s := server(t, w, nil, "uvx mcp-server-time --local-timezone Europe/Paris")
+	got, err := install.ProposeMigration(o, install.Migration{Servers: []*reference.Server{s}, User: true})
+	if err != nil || got.Config != o.ConfigFile || got.Creates || !strings.Contains(got.Adds, `name = "time"`) {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if edits, err := got.Edits(); err != nil || len(edits) != 1 || edits[0].Path != o.ConfigFile {
+		t.Errorf("got %+v, %v", edits, err)
+	}
+}
