@@ -133,6 +133,9 @@ func (r *release) buildCommon(ctx context.Context, program, dir string) error {
 	if err := r.copyTexts(ctx, dir); err != nil {
 		return err
 	}
+	if err := r.copyReadmes(plugins); err != nil {
+		return err
+	}
 	return r.writeCompletions(ctx, program, filepath.Join(dir, "completions"))
 }
 
@@ -226,6 +229,17 @@ func (r *release) copyTexts(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
+}
+
+// copyReadmes copies the pages of plugins that are left out, to which other pages link. A directory without plugin.toml is no plugin.
+func (r *release) copyReadmes(dir string) error {
+	pages, err := filepath.Glob(filepath.Join(r.root, "plugins", "*", "README.md"))
+	for _, page := range pages {
+		if name := filepath.Base(filepath.Dir(page)); err == nil && !slices.Contains(r.plugins, name) {
+			err = copyFileTo(page, filepath.Join(dir, name, "README.md"))
+		}
+	}
+	return err
 }
 
 // copyFileTo copies a regular file, and creates the directory of the copy.

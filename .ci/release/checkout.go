@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode"
 
+	"aead.dev/minisign"
 	"golang.org/x/mod/semver"
 )
 
@@ -27,8 +28,10 @@ type release struct {
 	maintainer, homepage, download string
 	platforms                      []platform
 	without                        []string
+	keyFile                        string
 	snapshot                       bool
 
+	key       *minisign.PrivateKey // nil: the release is not signed
 	commit    string
 	date      time.Time // of all time stamps
 	goVersion string
@@ -39,7 +42,7 @@ type release struct {
 }
 
 // optional are the names of what --without leaves out: files, and the plugins that need other tool chains than Go.
-var optional = []string{"deb", "image", "formula", "sbom", "ripgrep", "sqlite"}
+var optional = []string{"deb", "npm", "wheel", "image", "formula", "sbom", "ripgrep", "sqlite"}
 
 // allPlatforms are the platforms of a release.
 var allPlatforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
@@ -98,8 +101,11 @@ func (r *release) validate() error {
 		if !isURL(r.download) {
 			return errors.New("the formula needs the location of the archives: pass --download URL or set RELEASE_DOWNLOAD, or leave it out with --without formula")
 		}
-		r.download = strings.TrimSuffix(strings.ReplaceAll(r.download, "{version}", r.version), "/")
 	}
+	if r.download != "" && !isURL(r.download) {
+		return fmt.Errorf("--download: %q is not the URL of a directory", r.download)
+	}
+	r.download = strings.TrimSuffix(strings.ReplaceAll(r.download, "{version}", r.version), "/")
 	return nil
 }
 
@@ -170,7 +176,7 @@ func checkReplaceable(dir string) error {
 	if err != nil {
 		return err
 	}
-	known := map[string]bool{sumsFile: true}
+	known := map[string]bool{sumsFile: true, signatureFile: true}
 	sums, err := os.ReadFile(filepath.Join(dir, sumsFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -1,5 +1,6 @@
-// Command release builds the files of a release into dist/release/VERSION: archives, Debian packages, a container image,
-// a Homebrew formula, bills of materials and checksums. Two builds of one commit with one Go version have the same bytes.
+// Command release builds the files of a release into dist/release/VERSION: archives, packages for Debian, npm and PyPI, a container image,
+// a Homebrew formula, an installation script, bills of materials, checksums and their signature. Two builds of one commit with one Go version
+// have the same bytes.
 //
 // It is a module of its own, so that the libraries that it needs are no dependencies of the host.
 package main
@@ -68,6 +69,7 @@ func parse(args []string) (*release, error) {
 	f.StringVar(&r.maintainer, "maintainer", os.Getenv("RELEASE_MAINTAINER"), "`name` and address of the maintainer, for the Debian packages (default: $RELEASE_MAINTAINER)")
 	f.StringVar(&r.homepage, "homepage", os.Getenv("RELEASE_HOMEPAGE"), "`URL` of the project, for packages, image and formula (default: $RELEASE_HOMEPAGE)")
 	f.StringVar(&r.download, "download", os.Getenv("RELEASE_DOWNLOAD"), "`URL` of the directory that the files will be downloaded from, for the formula;\n{version} stands for VERSION (default: $RELEASE_DOWNLOAD)")
+	f.StringVar(&r.keyFile, "key", os.Getenv("RELEASE_KEY"), "`file` with the secret key of minisign that signs SHA256SUMS; its password is $RELEASE_KEY_PASSWORD\n(default: $RELEASE_KEY, else the release is not signed)")
 	f.BoolVar(&r.snapshot, "snapshot", false, "allow changes in the working tree and a version that CHANGELOG.md does not name")
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		r.version, args = args[0], args[1:]
@@ -104,6 +106,9 @@ func parseNames(flag, list string, known []string) ([]string, error) {
 
 // run builds everything in a temporary directory beside the output directory, and then renames it.
 func (r *release) run(ctx context.Context) error {
+	if err := r.readKey(); err != nil {
+		return err
+	}
 	if err := r.inspectCheckout(ctx); err != nil {
 		return err
 	}
@@ -123,8 +128,10 @@ func (r *release) run(ctx context.Context) error {
 		name string // in optional, or "" if it is always made
 		make func(context.Context) error
 	}{
-		{"", r.buildAll}, {"", r.makeArchives}, {"sbom", r.makeSBOMs}, {"deb", r.makeDebs}, {"image", r.makeImage}, {"formula", r.makeFormula},
-		{"", r.copyChangelog}, {"", r.makeSums},
+		{"", r.buildAll}, {"", r.makeArchives}, {"sbom", r.makeSBOMs}, {"deb", r.makeDebs}, {"npm", r.makeNPM}, {"wheel", r.makeWheels},
+		{"image", r.makeImage}, {"formula", r.makeFormula}, {"", r.makeInstaller},
+		// OCI artifacts of the plugins, and the catalogue that names them, belong here: before the sums, which cover all files.
+		{"", r.copyChangelog}, {"", r.makeSums}, {"", r.sign},
 	} {
 		if slices.Contains(r.without, step.name) {
 			continue
