@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
@@ -25,10 +27,9 @@ import (
 func TestReleaseArchiveWorksInEmptyHome(t *testing.T) {
 	testenv.All(t, "builds a release")
 	t.Parallel()
-	testcache.DependOn(t, "..")
-	testcache.DependOn(t, "../.ci/release")
 	home, path := newDir(t, nil), newDir(t, nil) // path contains no program
-	unpackRelease(t, buildRelease(t), home)
+	archive, version := releaseArchive(t)
+	unpackRelease(t, archive, home)
 	checkAllLinks(t, filepath.Join(home, "bulkhead"))
 	program := filepath.Join(home, "bulkhead", "bulkhead")
 	env := []string{"HOME=" + home, "PATH=" + path}
@@ -43,7 +44,7 @@ func TestReleaseArchiveWorksInEmptyHome(t *testing.T) {
 		}
 		return string(out)
 	}
-	if got := run("version"); !strings.HasPrefix(got, "bulkhead v0.0.0-test, commit ") {
+	if got := run("version"); !strings.HasPrefix(got, "bulkhead v"+version+", commit ") {
 		t.Errorf("version: %q", got)
 	}
 	for _, plugin := range allPlugins {
@@ -94,22 +95,46 @@ func checkAllLinks(t *testing.T, dir string) {
 	}
 }
 
-// buildRelease builds the archive of a release for this platform, and returns its path. The release command reads the commit and
-// the tracked files from git.
-func buildRelease(t *testing.T) string {
+// releaseArchive returns the path of the archive for this platform, and the version that its name contains.
+func releaseArchive(t *testing.T) (path, version string) {
 	t.Helper()
+	dir, suffix := releaseFiles(t), "_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"
+	found, err := filepath.Glob(filepath.Join(dir, "bulkhead_*"+suffix))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s has the archives %q: %v", dir, found, err)
+	}
+	return found[0], strings.TrimSuffix(strings.TrimPrefix(filepath.Base(found[0]), "bulkhead_"), suffix)
+}
+
+// releaseFiles returns the directory with the files of a release for this platform: that which BULKHEAD_RELEASE names, such as one that is
+// to be published, or one that is built from the checkout.
+func releaseFiles(t *testing.T) string {
+	t.Helper()
+	if dir := os.Getenv("BULKHEAD_RELEASE"); dir != "" {
+		return dir
+	}
+	testcache.DependOn(t, "..")
+	testcache.DependOn(t, "../.ci/release")
 	if text, err := exec.CommandContext(t.Context(), "git", "-C", "..", "rev-parse", "--verify", "HEAD").CombinedOutput(); err != nil {
 		t.Skipf("NOT TESTED: a release is built from a git checkout, and this is none: %v\n%s", err, text)
 	}
-	out := filepath.Join(t.TempDir(), "release")
-	platform := runtime.GOOS + "/" + runtime.GOARCH
-	cmd := exec.CommandContext(t.Context(), "go", "run", "-C", "../.ci/release", ".", "v0.0.0-test", "--snapshot",
-		"--platforms", platform, "--without", "deb,image,formula,sbom", "--out", out)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build the release: %v\n%s", err, text)
+	dir, err := buildRelease()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return filepath.Join(out, "bulkhead_0.0.0-test_"+strings.ReplaceAll(platform, "/", "_")+".tar.gz")
+	return dir
 }
+
+// buildRelease builds a release once. The release command reads the commit and the tracked files from git.
+var buildRelease = sync.OnceValues(func() (string, error) {
+	out := filepath.Join(scratch, "release")
+	cmd := exec.Command("go", "run", "-C", "../.ci/release", ".", "v0.0.0-test", "--snapshot",
+		"--platforms", runtime.GOOS+"/"+runtime.GOARCH, "--without", "deb,image,formula,sbom,ripgrep,sqlite", "--out", out)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the release: %w\n%s", err, text)
+	}
+	return out, nil
+})
 
 // unpackRelease unpacks an archive into dir.
 func unpackRelease(t *testing.T, archive, dir string) {
