@@ -95,7 +95,8 @@ func Publish(ctx context.Context, o Options) (*Published, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := key.Sign(bytes.NewReader(data), m.Name+" "+m.Version)
+	// The comment is signed too, so that it ties the signature to what a config pins without the archive.
+	text, err := key.Sign(bytes.NewReader(data), m.Name+" "+m.Version+" plugin.toml sha256:"+m.Digest)
 	if err != nil {
 		return nil, err
 	}

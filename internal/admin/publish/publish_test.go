@@ -123,7 +123,7 @@ func TestPublishToDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Verify(bytes.NewReader(data), key); err != nil || got != key || s.Comment() != "hand 1.2.3" {
+	if got, err := s.Verify(bytes.NewReader(data), key); err != nil || got != key || s.Comment() != "hand 1.2.3 plugin.toml sha256:"+userfile.Digest([]byte(content["plugin.toml"])) {
 		t.Errorf("got %v, %v, %q", got, err, s.Comment())
 	}
 	want := &Published{Name: "hand", Version: "1.2.3", From: "file:" + file + "#sha256=" + userfile.Digest(data), Manifest: userfile.Digest([]byte(content["plugin.toml"])),
