@@ -218,3 +218,26 @@ func TestConfigurationOfUserEndsWithCall(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestDirectoryOfConfigurationIsTheUsers(t *testing.T) {
+	home, xdg := t.TempDir(), t.TempDir()
+	gittest.Write(t, home+"/.config/git/config", "[user]\n\tname = H\n")
+	gittest.Write(t, xdg+"/git/config", "[user]\n\tname = X\n")
+	r := gittest.Sample(t, t.TempDir())
+	for dir, want := range map[string]string{"": "H", xdg: "X"} {
+		if u, err := effective(t, git.UserFiles{Home: home, XDG: dir}, r); err != nil || u.Identity.Name != want {
+			t.Errorf("XDG_CONFIG_HOME %q: got %+v, %v; want %s", dir, u, err, want)
+		}
+	}
+}
+
+// A condition that cannot be decided is an error: the configuration behind it could forbid a change.
+func TestUndecidedConditionIsReported(t *testing.T) {
+	r := gittest.Sample(t, t.TempDir())
+	opened := gittest.Open(t, r.Dir)
+	gittest.Write(t, r.Dot+"/HEAD", "x\n")
+	config := git.UserConfig{{When: []git.Condition{{Branch: true, Pattern: "main"}}, User: git.User{Identity: gittest.Someone}}}
+	if user, err := config.For(t.Context(), opened); err == nil || user.Identity.Name != "" {
+		t.Errorf("got %+v, %v", user, err)
+	}
+}

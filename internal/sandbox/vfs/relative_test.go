@@ -75,6 +75,23 @@ func TestRelative(t *testing.T) {
 		t.Errorf("in the root: got %q", got)
 	}
 
+	// All paths are in a mount of the root. Paths are relative to the working directory nevertheless.
+	whole, err := os.Open(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close()
+	all, err := vfs.NewMounts([]vfs.Mount{{Path: "/", Dir: whole}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := vfs.New(vfs.Config{Mounts: all, WorkingDir: "/project"})
+	for name, want := range map[string]string{"a": "project/a", "data/a": "project/data/a", "project/a": "project/a"} {
+		if got := read(below, name); got != want {
+			t.Errorf("%s, with a mount of the root: got %q, want %q", name, got, want)
+		}
+	}
+
 	for _, name := range []string{".", "./", "./.", "src", "src/", "work/project"} {
 		dir, errno := project.OpenFile(name, sys.O_RDONLY|sys.O_DIRECTORY, 0o600)
 		if errno != 0 {
