@@ -70,7 +70,10 @@ func (r *reader) directories(p, shown string) (dirs []manifest.FS) {
 	mounts := []mount{{from: p}}
 	if r.container {
 		in, below := r.mounted(p)
-		if mounts = nil; in != nil {
+		if mounts = nil; in != nil && len(below) > 0 {
+			r.Leave("%s contains other mounts of the container, and the directory of the machine does not: name directories without mounts below them", shown)
+			return nil
+		} else if in != nil {
 			mounts = []mount{*in}
 		} else if r.Plugin == "filesystem" {
 			mounts = below

@@ -6,6 +6,7 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -90,7 +91,8 @@ func (s *Server) Leave(format string, args ...any) {
 
 // The names by which an entry names a server. The group of each is the name of the plugin.
 var (
-	npmPackage  = regexp.MustCompile(`^@modelcontextprotocol/server-(filesystem|memory)(?:@[^@]*)?$`)
+	// npmPackage has a version, range or tag after @. What npm reads there as a file, a URL or the name of another package is no match.
+	npmPackage  = regexp.MustCompile(`^@modelcontextprotocol/server-(filesystem|memory)(?:@(?:[A-Za-z][A-Za-z0-9_-]*|[\^~<>=v]{0,3}[0-9x*]+(?:\.[0-9x*]+){0,2}(?:-[0-9A-Za-z-]+(?:\.[0-9]+)*)?)?)?$`)
 	pypiPackage = regexp.MustCompile(`(?i)^mcp[-_.]+server[-_.]+(git|fetch|time)(?:\[[a-z0-9._,-]*\])?(?:(?:@|[<>=!~]=|[<>])[a-z0-9.*+!,<>=~-]*)?$`)
 	program     = regexp.MustCompile(`^mcp-server-(filesystem|memory|git|fetch|time)$`)
 	module      = regexp.MustCompile(`^mcp_server_(git|fetch|time)$`)
@@ -150,8 +152,9 @@ func Recognize(e Entry, on System) *Server {
 func mentioned(args []string, on System) string {
 	for _, arg := range args {
 		for word := range strings.FieldsFuncSeq(arg, func(r rune) bool { return strings.ContainsRune(" \t\n'\"=;&|", r) }) {
+			name, _, _ := strings.Cut(word[1:], "@")
 			for _, names := range []*regexp.Regexp{npmPackage, pypiPackage, program, module, image, script} {
-				if plugin := find(names, slashes(word, on)); plugin != "" {
+				if plugin := cmp.Or(find(names, slashes(word, on)), find(names, word[:1]+name)); plugin != "" {
 					return plugin
 				}
 			}
