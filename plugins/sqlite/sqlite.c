@@ -169,6 +169,26 @@ static const char *header_problem(const char *path) {
     return NULL;
 }
 
+static uint32_t big_endian(const unsigned char *at) { return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]; }
+
+/* Returns what is wrong with the journal of a database; NULL: nothing, or there is none. The roll back of a transaction first makes the
+ * database as large as the header of its journal says, whatever max_page_count is. */
+static const char *journal_problem(const char *path) {
+    static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    FILE *journal = fopen(bh_format("%s-journal", path).at, "r"), *file = fopen(path, "r");
+    unsigned char header[28];
+    bool complete = journal && fread(header, 1, sizeof header, journal) == sizeof header && memcmp(header, magic, sizeof magic) == 0;
+    int64_t size = file && fseeko(file, 0, SEEK_END) == 0 ? ftello(file) : 0;
+    if (journal) {
+        fclose(journal);
+    }
+    if (file) {
+        fclose(file);
+    }
+    int64_t pages = complete ? big_endian(header + 16) : 0, page_size = complete ? big_endian(header + 24) : 0;
+    return pages > MAX_PAGES && (page_size == 0 || pages > size / page_size) ? "has a journal with which it would have more pages than are possible: restore the database, or remove the journal" : NULL;
+}
+
 static void restrict_statements(database *db) {
     sqlite3_db_config(db->connection, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(db->connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -198,6 +218,9 @@ static bool open_database(bh_call *call, bh_json arguments, bool reads, database
         return false;
     }
     const char *problem = header_problem(resolved);
+    if (!problem) {
+        problem = journal_problem(resolved);
+    }
     if (problem) {
         bh_fail(call, bh_format("%s %s", resolved, problem));
         return false;
