@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
@@ -39,8 +40,10 @@ func Open(data []byte) (*Plugin, error) {
 	if !ok {
 		return nil, errors.New("the archive has no " + manifest.FileName)
 	}
-	if _, reserved := content(originName); reserved {
-		return nil, errors.New("the archive has a file " + originName + ", a name that the store uses itself")
+	for _, f := range files { // also on systems that ignore case
+		if first, _, _ := strings.Cut(f.Name, "/"); strings.EqualFold(first, originName) {
+			return nil, fmt.Errorf("the archive has a file %s, and the store uses the name %s itself", f.Name, originName)
+		}
 	}
 	m, problems := manifest.Parse(manifest.FileName, text)
 	if err := problems.Err(); err != nil {

@@ -117,15 +117,17 @@ func TestOpenRefusesInvalidPlugins(t *testing.T) {
 		files []archive.File
 		want  string
 	}{
-		"no manifest":                    {[]archive.File{wasm}, "has no plugin.toml"},
-		"a manifest in a directory":      {[]archive.File{{Name: "it/plugin.toml", Data: []byte(manifestOf("it", "1.0.0", "it.wasm", sum))}}, "has no plugin.toml"},
-		"an invalid manifest":            {[]archive.File{wasm, toml("manifest = 2\n")}, "plugin.toml:1: manifest"},
-		"a manifest that is not TOML":    {[]archive.File{wasm, toml("= 1")}, "is not TOML"},
-		"no digest of the module":        {[]archive.File{wasm, toml(strings.Replace(manifestOf("it", "1.0.0", "it.wasm", sum), "sha256", "# sha256", 1))}, "does not contain the module's SHA-256"},
-		"no module":                      {[]archive.File{toml(manifestOf("it", "1.0.0", "it.wasm", sum))}, "has no it.wasm"},
-		"another module":                 {[]archive.File{{Name: "it.wasm", Data: []byte("other")}, toml(manifestOf("it", "1.0.0", "it.wasm", sum))}, "and the manifest names " + sum},
-		"a module outside":               {[]archive.File{wasm, toml(manifestOf("it", "1.0.0", "../it.wasm", sum))}, "is not a clean relative path"},
-		"a record of the store's origin": {[]archive.File{wasm, toml(manifestOf("it", "1.0.0", "it.wasm", sum)), {Name: originName}}, "a name that the store uses itself"},
+		"no manifest":                        {[]archive.File{wasm}, "has no plugin.toml"},
+		"a manifest in a directory":          {[]archive.File{{Name: "it/plugin.toml", Data: []byte(manifestOf("it", "1.0.0", "it.wasm", sum))}}, "has no plugin.toml"},
+		"an invalid manifest":                {[]archive.File{wasm, toml("manifest = 2\n")}, "plugin.toml:1: manifest"},
+		"a manifest that is not TOML":        {[]archive.File{wasm, toml("= 1")}, "is not TOML"},
+		"no digest of the module":            {[]archive.File{wasm, toml(strings.Replace(manifestOf("it", "1.0.0", "it.wasm", sum), "sha256", "# sha256", 1))}, "does not contain the module's SHA-256"},
+		"no module":                          {[]archive.File{toml(manifestOf("it", "1.0.0", "it.wasm", sum))}, "has no it.wasm"},
+		"another module":                     {[]archive.File{{Name: "it.wasm", Data: []byte("other")}, toml(manifestOf("it", "1.0.0", "it.wasm", sum))}, "and the manifest names " + sum},
+		"a module outside":                   {[]archive.File{wasm, toml(manifestOf("it", "1.0.0", "../it.wasm", sum))}, "is not a clean relative path"},
+		"a record of the store's origin":     {[]archive.File{wasm, toml(manifestOf("it", "1.0.0", "it.wasm", sum)), {Name: originName}}, "the store uses the name origin.json itself"},
+		"a record in upper case":             {[]archive.File{wasm, toml(manifestOf("it", "1.0.0", "it.wasm", sum)), {Name: "ORIGIN.JSON"}}, "the store uses the name origin.json itself"},
+		"a directory with the record's name": {[]archive.File{wasm, toml(manifestOf("it", "1.0.0", "it.wasm", sum)), {Name: originName + "/x"}}, "the store uses the name origin.json itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := archive.Encode(c.files)
