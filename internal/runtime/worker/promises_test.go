@@ -213,6 +213,17 @@ func TestFailedWriteEndsCalls(t *testing.T) {
 	}
 }
 
+func TestSetupThatCannotBeSentIsReported(t *testing.T) {
+	broken := errors.New("broken")
+	p := &process{launch: &Launch{}, conn: newConn(struct {
+		io.Reader
+		io.Writer
+	}{strings.NewReader(""), failingWriter{broken}}, wire.Limits{}, hclog.NewNullLogger())}
+	if err := p.handshake(wire.Setup{}, nil); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the reason", err)
+	}
+}
+
 type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
