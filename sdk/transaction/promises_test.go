@@ -264,6 +264,14 @@ func TestTargetOfLinkThatIsGone(t *testing.T) {
 	}
 }
 
+// TestLinkWithoutNoFollowIsCheckedByItsTarget has the digest of a link's target. The link is replaced, and the target stays.
+func TestLinkWithoutNoFollowIsCheckedByItsTarget(t *testing.T) {
+	base := tree(t, map[string]string{"r/link": "-> target", "r/target": "old"})
+	change := transaction.Change{Root: base + "/r", Path: filepath.Join(base, "r/link"), Before: digest("old"), After: []byte("new")}
+	must(t, transaction.Log{FS: noSync{}, Dir: filepath.Join(base, "journal")}.Apply([]transaction.Change{change}))
+	same(t, base+"/r", map[string]string{"link": "644 new", "target": "644 old"})
+}
+
 // TestFileWithOwnMode copies the mode of another file, which must exist.
 func TestFileWithOwnMode(t *testing.T) {
 	s := newScene(t, false)
