@@ -144,7 +144,7 @@ func TestRepositoryRunsNoProgram(t *testing.T) {
 	w.writeFile("work/absolute/.git", "gitdir: "+w.path("outside/.git")+"\n")
 	w.symlink("work/linked/.git", w.path("outside/.git"))
 	check := w.unchanged(t, "outside")
-	w.addIntruder("http = []\ngit = [{ repo = \"${project}\", access = \"rw\", remotes = [\"https://git.example.com/a\"] }]\n")
+	w.addIntruder("http = []\ngit = [{ repo = \"${project}\", access = \"commit\", remotes = [\"https://git.example.com/a\"] }]\n")
 	s := w.serve()
 	git := func(op, repo string, more ...string) action {
 		params := map[string]any{"repo": repo}
@@ -156,8 +156,18 @@ func TestRepositoryRunsNoProgram(t *testing.T) {
 	remote := func(url string) action {
 		return action{Do: "ask", Op: "git/list_remote", Params: map[string]any{"url": url}}
 	}
-	const denied, invalid = `.*\(denied\)`, `.*\(invalid\)`
+	const denied, invalid, hook = `.*\(denied\)`, `.*\(invalid\)`, `.*core\.hooksPath is "hooks".*\(failed\)`
+	commit := strings.Repeat("1", 40)
 	all := []intrusion{
+		{"a commit past hooks", git("commit", w.project, "message", "x"), "", hook},
+		{"a branch past hooks", git("create_branch", w.project, "branch", "x", "commit", commit), "", hook},
+		{"a reset past hooks", git("reset", w.project), "", hook},
+		{"files past hooks", action{Do: "ask", Op: "git/add", Params: map[string]any{"repo": w.project, "paths": []any{"."}}}, "", hook},
+		{"a commit outside", git("commit", w.path("outside"), "message", "x"), "", denied},
+		{"a reset by a planted .git file", git("reset", w.path("work/planted")), "", denied},
+		{"a branch by a planted link", git("create_branch", w.path("work/linked"), "branch", "x", "commit", commit), "", denied},
+		{"a branch in the place of a hook", git("create_branch", w.project, "branch", "../../hooks/pre-commit", "commit", commit), "", invalid},
+		{"a branch at what is no hash", git("create_branch", w.project, "branch", "x", "commit", "--upload-pack=sh"), "", invalid},
 		{"the project's repository", git("current_branch", w.project), "", `.*"branch":"main".*`},
 		{"the status of the project", git("status", w.project), "", `.*"found":true.*`},
 		{"a repository outside", git("current_branch", w.path("outside")), "", denied},

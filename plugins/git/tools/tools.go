@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,21 +28,35 @@ const (
 
 // arguments are the arguments of all tools. The host has validated their types.
 type arguments struct {
-	RepoPath       string  `json:"repo_path"`
-	Target         string  `json:"target"`
-	Revision       string  `json:"revision"`
-	ContextLines   *int    `json:"context_lines"`
-	MaxCount       *int    `json:"max_count"`
-	StartTimestamp string  `json:"start_timestamp"`
-	EndTimestamp   string  `json:"end_timestamp"`
-	BranchType     string  `json:"branch_type"`
-	Contains       *string `json:"contains"`
-	NotContains    *string `json:"not_contains"`
+	RepoPath       string   `json:"repo_path"`
+	Target         string   `json:"target"`
+	Revision       string   `json:"revision"`
+	ContextLines   *integer `json:"context_lines"`
+	MaxCount       *integer `json:"max_count"`
+	StartTimestamp string   `json:"start_timestamp"`
+	EndTimestamp   string   `json:"end_timestamp"`
+	BranchType     string   `json:"branch_type"`
+	Contains       *string  `json:"contains"`
+	NotContains    *string  `json:"not_contains"`
 
 	Files      []string `json:"files"`
 	Message    string   `json:"message"`
 	BranchName string   `json:"branch_name"`
 	BaseBranch string   `json:"base_branch"`
+}
+
+// integer is an integer of JSON, which can be written as 1e3. Numbers that are too large for any use here are reduced to a bound.
+type integer int
+
+const maxInteger = 1 << 31
+
+func (i *integer) UnmarshalJSON(text []byte) error {
+	number, err := strconv.ParseFloat(string(text), 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return err
+	}
+	*i = integer(min(max(number, -maxInteger), maxInteger-1))
+	return nil
 }
 
 // Register adds the handlers of the tools to the plugin p.
@@ -97,7 +112,7 @@ func describe(r *repository.Repository, _ arguments) (string, error) {
 func write(r *repository.Repository, from, to string, a arguments) (string, error) {
 	context := defaultContext
 	if a.ContextLines != nil {
-		context = min(*a.ContextLines, maxContext)
+		context = min(int(*a.ContextLines), maxContext)
 	}
 	if context < 0 {
 		return "", errors.New("context_lines: give 0 or more")
@@ -152,7 +167,7 @@ func diff(r *repository.Repository, a arguments) (string, error) {
 func log(r *repository.Repository, a arguments) (string, error) {
 	query := repository.Range{From: []string{r.Commit}, Limit: defaultCount}
 	if a.MaxCount != nil {
-		query.Limit = *a.MaxCount
+		query.Limit = int(*a.MaxCount)
 	}
 	now := time.Now()
 	for _, bound := range []struct {

@@ -307,3 +307,18 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	}
 	return all
 }
+
+// JSON writes an integer also with an exponent or with more digits than an int has.
+func TestLargeIntegersAreAccepted(t *testing.T) {
+	dir := repositories(t)
+	s := newServer(t, dir)
+	all, _ := s.call("git_log", `{"repo_path":"`+dir+`/plain","max_count":1000}`)
+	for _, number := range []string{"1e3", "1e30", "1000000000000000000000", "1e400", "1000.0"} {
+		if got, isError := s.call("git_log", `{"repo_path":"`+dir+`/plain","max_count":`+number+`}`); isError || got != all {
+			t.Errorf("%s: got %t %s", number, isError, got)
+		}
+		if got, isError := s.call("git_diff_unstaged", `{"repo_path":"`+dir+`/dirty","context_lines":`+number+`}`); isError {
+			t.Errorf("%s lines: got %s", number, got)
+		}
+	}
+}
