@@ -106,6 +106,8 @@ func TestAddIsGits(t *testing.T) {
 		{"a conflict, one file", "notes.txt", all(conflict, write("notes.txt", "resolved\n")), false},
 		{"a conflict, a deleted file", "dir/deep.txt", all(conflict, remove("dir/deep.txt")), false},
 		{"a conflict, resolved as ours", "both", all(conflict, write("both", "ours\n")), false},
+		{"a conflict, resolved in two steps", "notes.txt", all(conflict, write("both", "resolved\n"), run("add", "both"), write("notes.txt", "resolved\n")), false},
+		{"a conflict, replaced by a directory", ".", all(conflict, remove("notes.txt"), write("notes.txt/x", "x\n")), false},
 		{"a name with brackets", "app/[id]/page", all(write("app/[id]/page", "x")), false},
 		{"line endings that are kept", ".", all(write("crlf", "a\r\nb\r\n")), false},
 		{"line endings that an attribute keeps", ".", all(config("core.autocrlf", "input"), write(".gitattributes", "crlf -text\n"), write("crlf", "a\r\n")), false},

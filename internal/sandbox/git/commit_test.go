@@ -37,7 +37,7 @@ func sameAsGit(t *testing.T, dir, copied string) {
 		t.Errorf("there are %d files, with git %d", len(got), len(want))
 	}
 	gittest.Git(t, dir, "fsck", "--strict", "--full", "--no-dangling")
-	for _, args := range [][]string{{"status", "--porcelain=v2", "--branch"}, {"ls-files", "--stage"}} {
+	for _, args := range [][]string{{"status", "--porcelain=v2", "--branch"}, {"ls-files", "--stage"}, {"ls-files", "--resolve-undo"}} {
 		if got, want := gittest.Git(t, dir, args...), gittest.Git(t, copied, args...); got != want {
 			t.Errorf("git %s shows\n%s\nafter git\n%s", args[0], got, want)
 		}

@@ -55,3 +55,10 @@ func Restat(t *testing.T, data []byte, file, entry string) []byte {
 	x.entries[i].stat = statOf(st)
 	return x.encode()
 }
+
+// RecordResolved adds a resolved conflict of the file "a" to the content of the extension REUC.
+func RecordResolved(undo []byte) []byte {
+	x := &index{undo: undo}
+	x.recordResolved([]indexEntry{{name: "a", stage: 2, mode: 0o100644}})
+	return x.undo
+}

@@ -119,3 +119,19 @@ func FuzzIndex(f *testing.F) {
 		}
 	})
 }
+
+// FuzzResolveUndo adds a conflict to arbitrary content of the extension REUC. Adding it again changes nothing.
+func FuzzResolveUndo(f *testing.F) {
+	own := "a\x000\x00100644\x000\x00" + strings.Repeat("\x00", 20)
+	f.Add([]byte(""))
+	f.Add([]byte("b\x00100644\x000\x00100755\x00" + strings.Repeat("x", 40)))
+	f.Add([]byte("b\x00100644\x000"))
+	f.Add([]byte("b\x00100644\x000\x000\x00short"))
+	f.Add([]byte(own))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		once := worktree.RecordResolved(data)
+		if !strings.Contains(string(once), own) || !bytes.Equal(worktree.RecordResolved(once), once) {
+			t.Fatalf("%q: got %q", data, once)
+		}
+	})
+}

@@ -76,11 +76,17 @@ func (s *Staging) apply() error {
 	}
 	x := s.walk.index
 	all := make([]indexEntry, 0, len(x.entries)+len(added))
+	var resolved []indexEntry
 	for _, e := range x.entries {
-		if _, changed := s.changes[e.name]; !changed && !replaced[e.name] && !s.isBelowAdded(e.name) {
+		_, changed := s.changes[e.name]
+		switch {
+		case !changed && !replaced[e.name] && !s.isBelowAdded(e.name):
 			all = append(all, e)
+		case e.stage != 0:
+			resolved = append(resolved, e)
 		}
 	}
+	x.recordResolved(resolved)
 	for _, name := range added {
 		all = append(all, *s.changes[name])
 	}
