@@ -27,6 +27,7 @@ const (
 	settingShared     = "core.sharedrepository"
 	settingAutoCRLF   = "core.autocrlf"
 	settingSparse     = "core.sparsecheckout"
+	settingHook       = "hook.event=" // and the name of a hook: since 2.54, git also runs the command of the section of hook that the value names
 	settingIncludes   = "?include"
 	settingUnreadable = "?unreadable"
 )
@@ -38,6 +39,8 @@ func (s *Settings) override(config gitconfig.File, file string) {
 		switch {
 		case (e.Section == "include" || e.Section == "includeif") && e.Key == "path":
 			key, value = settingIncludes, e.Section+"."+strings.TrimPrefix(e.Subsection+".", ".")+e.Key
+		case e.Section == "hook" && e.Key == "event":
+			key, value = settingHook+e.Value, e.Subsection
 		case e.Subsection != "" || !slices.Contains([]string{settingHooks, settingSign, settingEncoding, settingShared, settingAutoCRLF, settingSparse}, key):
 			continue
 		case e.NoValue:
@@ -124,6 +127,10 @@ func checkHooks(r *repo.Repository, all Settings, hooks ...string) error {
 		}
 	}
 	for _, hook := range hooks {
+		if s, found := all[settingHook+hook]; found {
+			return fmt.Errorf("hook.%s.event is %s in %s: git would run the command there, which this plugin may not: run git yourself, or unset it",
+				hosterror.Truncate(s.Value), hook, s.File)
+		}
 		name := path.Join(r.InCommon("hooks"), hook)
 		info, err := r.Root.Handle.Lstat(name)
 		if repo.IsAbsent(err) {
