@@ -22,6 +22,7 @@ type PluginInfo struct {
 	Version     string      `json:"version,omitempty"`
 	Description string      `json:"description,omitempty"`
 	Dir         string      `json:"dir"`
+	From        string      `json:"from,omitempty"`    // reference by which the plugin was fetched; empty if it was not
 	Problem     string      `json:"problem,omitempty"` // reason why the plugin offers nothing; empty if it is offered
 	Warnings    Problems    `json:"warnings,omitempty"`
 	Tools       []ToolInfo  `json:"tools"`
@@ -70,7 +71,7 @@ func (h *Host) Plugins() []PluginInfo {
 
 // describe describes a plugin, except for its grants.
 func describe(p *catalog.Plugin) PluginInfo {
-	info := PluginInfo{Name: p.Name, Dir: p.Entry.Path, Problem: p.Problem, Warnings: p.Problems.Warnings(), Tools: []ToolInfo{}}
+	info := PluginInfo{Name: p.Name, Dir: p.Entry.Path, From: p.Entry.From, Problem: p.Problem, Warnings: p.Problems.Warnings(), Tools: []ToolInfo{}}
 	if p.Manifest == nil {
 		return info
 	}

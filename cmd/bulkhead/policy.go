@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -95,7 +96,7 @@ func printPolicy(w page, p explain.PluginPolicy) {
 	if p.At != "" {
 		pinned = p.At + ", " + pinned
 	}
-	fmt.Fprintf(w, "%s  %s  (%s)\n", w.style.Title(strings.TrimSpace(oneLine(p.Name)+" "+oneLine(p.Version))), oneLine(p.Dir), oneLine(pinned))
+	fmt.Fprintf(w, "%s  %s  (%s)\n", w.style.Title(strings.TrimSpace(oneLine(p.Name)+" "+oneLine(p.Version))), oneLine(cmp.Or(p.From, p.Dir)), oneLine(pinned))
 	if p.Problem != "" {
 		fmt.Fprintf(w, "  %s %s\n", w.paint("left out:"), excerpt(p.Problem))
 	}

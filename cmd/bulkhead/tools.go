@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -58,7 +59,7 @@ func printTools(w page, config explain.ConfigInForce, plugins []host.PluginInfo)
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s  %s\n", w.style.Title(strings.TrimSpace(oneLine(p.Name+" "+p.Version))), oneLine(p.Dir))
+		fmt.Fprintf(w, "%s  %s\n", w.style.Title(strings.TrimSpace(oneLine(p.Name+" "+p.Version))), oneLine(cmp.Or(p.From, p.Dir)))
 		if p.Problem != "" {
 			fmt.Fprintf(w, "  %s %s\n", w.paint("left out:"), visible.Text(indented(p.Problem)))
 		}

@@ -197,9 +197,9 @@ func (u *updateCommand) apply(ctx context.Context, stdin io.Reader, stdout io.Wr
 		fmt.Fprintln(stdout, "\nNothing was changed.")
 		return nil
 	}
-	if p.Revision.Grows() && !u.yes {
+	if (p.Revision.Grows() || p.Source.Imported) && !u.yes {
 		if u.asJSON || !term.IsTerminal(stdin) {
-			return usage.Errorf("%s %s asks for more than %s, and consent cannot be asked for: pass --yes to accept it, or --dry-run to only show it", p.Plugin.Name, r.To, r.Version)
+			return usage.Errorf("%s %s asks for more than %s, or was imported, and consent cannot be asked for: pass --yes to accept it, or --dry-run to only show it", p.Plugin.Name, r.To, r.Version)
 		}
 		switch err := confirm(ctx, stdin, fmt.Sprintf("Update %s to %s in %s", p.Plugin.Name, r.To, oneLine(p.Config))); {
 		case errors.As(err, new(exitStatus)):
@@ -220,7 +220,11 @@ func (u *updateCommand) apply(ctx context.Context, stdin io.Reader, stdout io.Wr
 
 // printUpdate prints what an update from a version changes.
 func printUpdate(w page, from string, p *install.Proposal) {
-	fmt.Fprintf(w, "%s\n  from       %s\n", w.style.Title(fmt.Sprintf("%s %s → %s", p.Plugin.Name, from, p.Plugin.Version)), oneLine(p.Source.From))
+	imported := ""
+	if p.Source.Imported {
+		imported = ", as the directory claims that it was imported from"
+	}
+	fmt.Fprintf(w, "%s\n  from       %s%s\n", w.style.Title(fmt.Sprintf("%s %s → %s", p.Plugin.Name, from, p.Plugin.Version)), oneLine(p.Source.From), imported)
 	printRevision(w, w.style, p.Revision)
 	printWarnings(w, w.style, p.Warnings)
 }

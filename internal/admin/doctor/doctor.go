@@ -53,6 +53,7 @@ func Examine(ctx context.Context, o discovery.Options) []Check {
 	e.memory()
 	e.trust()
 	e.cache(ctx)
+	e.store()
 	e.derived()
 	e.state()
 	e.audit()
@@ -190,6 +191,35 @@ func (e *examination) passedOver() string {
 		fmt.Fprintf(&b, "; passed over: %s (%s)", other.File, other.By)
 	}
 	return b.String()
+}
+
+// store checks the plugins that were fetched. Without any it adds no check.
+func (e *examination) store() {
+	const name = "fetched plugins"
+	s, err := discovery.Store(e.options.System)
+	if err != nil || s.Dir == "" {
+		return // a plugin that needs the store has a check of its own
+	}
+	items, err := s.List()
+	size, damaged := int64(0), []string{}
+	for _, i := range items {
+		if size += i.Origin.Size; i.Problem != nil {
+			damaged = append(damaged, i.Problem.Error())
+		}
+	}
+	switch {
+	case err != nil:
+		e.fail(name, fmt.Sprintf("%s cannot be read: %v", s.Dir, usage.Cause(err)), "make it readable for the user")
+	case len(items) == 0:
+	case len(damaged) > 0:
+		e.fail(name, strings.Join(damaged, "; "), "find out who changed it; `bulkhead update --pinned` fetches what the config pins again")
+	default:
+		if unsafe := ownedpath.Check(s.Dir); unsafe != nil {
+			e.notOwned(name, unsafe, "so they are not served")
+			return
+		}
+		e.ok(name, "%s: %d, %.1f MB, all intact", s.Dir, len(items), float64(size)/1e6)
+	}
 }
 
 func (e *examination) cache(ctx context.Context) {

@@ -39,7 +39,8 @@ type PluginPolicy struct {
 	Name     string            `json:"name"`
 	Version  string            `json:"version,omitempty"`
 	Dir      string            `json:"dir"`
-	At       string            `json:"at,omitempty"` // file and line of its table in the config
+	From     string            `json:"from,omitempty"` // reference by which the plugin was fetched
+	At       string            `json:"at,omitempty"`   // file and line of its table in the config
 	Pinned   bool              `json:"pinned"`
 	Problem  string            `json:"problem,omitempty"` // why the plugin is left out; empty if it is offered
 	Warnings tomlfile.Problems `json:"warnings,omitempty"`
@@ -85,7 +86,7 @@ func Grants(o discovery.Options, q Question) (Policies, error) {
 
 func PolicyOf(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin) PluginPolicy {
 	p := PluginPolicy{
-		Name: s.Name, Dir: s.Entry.Path, At: s.Entry.At(""), Pinned: s.Entry.SHA256 != "", Problem: s.Problem, Warnings: s.Problems.Warnings(),
+		Name: s.Name, Dir: s.Entry.Path, From: s.Entry.From, At: s.Entry.At(""), Pinned: s.Entry.SHA256 != "", Problem: s.Problem, Warnings: s.Problems.Warnings(),
 	}
 	if s.Manifest != nil {
 		p.Version = s.Manifest.Version

@@ -35,6 +35,8 @@ type Source struct {
 	// otherwise only the signature itself does.
 	Signer      string `json:"signer,omitempty"`
 	SignerKnown bool   `json:"signer_known,omitempty"`
+	// Imported is set if From is what an import of the store claims.
+	Imported bool `json:"imported,omitempty"`
 }
 
 // Stage fetches and checks a plugin. If signer is set, the archive must be signed with that key.
@@ -72,5 +74,5 @@ func (s *Staged) Close() error { return s.temp.Remove() }
 func (s *Staged) dir() string { return s.store.Path(s.plugin.Manifest.Digest) }
 
 func (s *Staged) source() *Source {
-	return &Source{From: s.origin.From, Archive: s.plugin.Archive, Size: s.plugin.Size, Signer: s.signer.String(), SignerKnown: s.known}
+	return &Source{From: s.origin.From, Archive: s.plugin.Archive, Size: s.plugin.Size, Signer: s.signer.String(), SignerKnown: s.known, Imported: s.origin.Imported}
 }

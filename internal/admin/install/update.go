@@ -52,6 +52,8 @@ type fetchedPlugins struct {
 	store   store.Store
 }
 
+var errNothingPinned = errors.New("nothing is pinned")
+
 // readFetched reads the config, which must be one that a host with these options would use.
 func readFetched(o discovery.Options) (*fetchedPlugins, error) {
 	source, file, err := findConfigFile(o)
@@ -59,7 +61,7 @@ func readFetched(o discovery.Options) (*fetchedPlugins, error) {
 		return nil, err
 	}
 	if !file.Exists {
-		return nil, usage.Errorf("there is no %s, so nothing is pinned: add plugins with `bulkhead add REF`, or pass the config's path with --config", source.File)
+		return nil, usage.Errorf("there is no %s, so %w: add plugins with `bulkhead add REF`, or pass the config's path with --config", source.File, errNothingPinned)
 	}
 	c, problems, err := discovery.ParseTrusted(o, source, file.Data)
 	if err == nil {

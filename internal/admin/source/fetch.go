@@ -32,8 +32,8 @@ type Fetched struct {
 	From      Reference // that of Fetch, for an artifact with its digest
 }
 
-// signatureExtension is that of the file with the signature beside an archive.
-const signatureExtension = ".minisig"
+// SignatureExtension is that of the file with the signature beside an archive.
+const SignatureExtension = ".minisig"
 
 // Fetch returns the archive of a reference that is not a Directory. It has at most archive.MaxSize bytes, and the digest of the reference.
 func (f *Fetcher) Fetch(ctx context.Context, r Reference) (*Fetched, error) {
@@ -68,10 +68,10 @@ func (f *Fetcher) signature(ctx context.Context, r Reference) ([]byte, error) {
 	var text []byte
 	var err error
 	if r.Kind == File {
-		text, err = filesystem.ReadFile(filesystem.OS{}, r.Path+signatureExtension, signature.MaxSize)
+		text, err = filesystem.ReadFile(filesystem.OS{}, r.Path+SignatureExtension, signature.MaxSize)
 	} else {
 		beside := *r.URL
-		beside.Path, beside.RawPath = beside.Path+signatureExtension, ""
+		beside.Path, beside.RawPath = beside.Path+SignatureExtension, ""
 		text, err = f.download(ctx, &beside, signature.MaxSize)
 	}
 	switch {

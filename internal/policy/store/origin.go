@@ -13,7 +13,8 @@ import (
 
 const (
 	originName = "origin.json"
-	maxOrigin  = 64 << 10 // bytes
+	// MaxOrigin bounds a record of an origin, in bytes.
+	MaxOrigin = 64 << 10
 )
 
 // Origin records where a plugin of the store comes from. It explains, and grants nothing.
@@ -26,6 +27,8 @@ type Origin struct {
 	// fetched; both are empty if it was not signed.
 	Signer    string `json:"signer,omitempty"`
 	Signature string `json:"signature,omitempty"`
+	// Imported is set if From is what an import claims: nothing was fetched from there on this machine.
+	Imported bool `json:"imported,omitempty"`
 }
 
 func (o Origin) encode() ([]byte, error) {
@@ -36,7 +39,7 @@ func (o Origin) encode() ([]byte, error) {
 // readOrigin returns the origin of the plugin in dir.
 func readOrigin(dir string) (Origin, error) {
 	var o Origin
-	data, err := filesystem.ReadFile(filesystem.OS{}, filepath.Join(dir, originName), maxOrigin)
+	data, err := filesystem.ReadFile(filesystem.OS{}, filepath.Join(dir, originName), MaxOrigin)
 	if err != nil {
 		return o, err
 	}

@@ -163,7 +163,7 @@ func TestDamagedPluginIsReportedAndReplaced(t *testing.T) {
 		"an invalid origin": {func(dir string) error { return os.WriteFile(filepath.Join(dir, originName), []byte("{}"), 0o600) },
 			"archive is not a SHA-256"},
 		"a huge origin": {func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, originName), make([]byte, maxOrigin+1), 0o600)
+			return os.WriteFile(filepath.Join(dir, originName), make([]byte, MaxOrigin+1), 0o600)
 		}, "too large"},
 		"a symbolic link": {func(dir string) error {
 			return errors.Join(os.Remove(filepath.Join(dir, "README.md")), os.Symlink("/etc/passwd", filepath.Join(dir, "README.md")))
