@@ -53,7 +53,7 @@ func otherPlugin(t *testing.T, name string) string {
 	t.Helper()
 	testcache.DependOn(t, "../plugins/"+name)
 	if dir := os.Getenv("BULKHEAD_OTHER_PLUGINS"); dir != "" {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, name, "plugin.toml")); err != nil {
 			t.Skipf("NOT TESTED: the plugin %s: %v", name, err)
 		}
 		return dir
