@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
 func TestErrnoMapping(t *testing.T) {
@@ -46,6 +48,8 @@ func TestErrnoMapping(t *testing.T) {
 		"a program that runs":                {syscall.ETXTBSY, sys.EAGAIN, true, 0},
 		"a socket opened as a file":          {syscall.ENXIO, sys.EPERM, true, 0},
 		"a number too large":                 {syscall.EOVERFLOW, sys.ERANGE, true, 0},
+		"a path out of the directory":        {fmt.Errorf("x: %w", beneath.ErrEscapes), sys.EPERM, true, 0},
+		"a device":                           {fmt.Errorf("x: %w", beneath.ErrSpecial), sys.EPERM, true, 0},
 		"an unknown errno":                   {syscall.Errno(4000), sys.EIO, true, 29},
 		"an error without errno":             {errors.New("path escapes from parent"), sys.EIO, true, 29},
 		"a file that is replaced repeatedly": {errChanged, sys.EIO, true, 29},
