@@ -66,7 +66,11 @@ func (r *Refused) Error() string {
 	case Metadata:
 		remedy = "only a grant of the address itself with private = true permits it"
 	}
-	return fmt.Sprintf("%s has a %s address: %s", r.Host, r.Class, remedy)
+	article := "a"
+	if r.Class == Unspecified || r.Class == Tunnel {
+		article = "an"
+	}
+	return fmt.Sprintf("%s has %s %s address: %s", r.Host, article, r.Class, remedy)
 }
 
 // Dialer connects to hosts. It is safe for concurrent use.

@@ -250,10 +250,17 @@ func TestNonTCPAddressesFail(t *testing.T) {
 }
 
 func TestRefusalNamesClassButNotAddress(t *testing.T) {
-	d := dial.New(dial.Config{Resolver: &names{answers: map[string][]string{"a.example": {"10.11.12.13"}}}})
-	_, err := d.DialContext(t.Context(), "tcp", "a.example:443")
-	if want := "a.example has a private address: only a grant with private = true permits it"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	for address, want := range map[string]string{
+		"10.11.12.13":     "a private address: only a grant with private = true permits it",
+		"0.0.0.0":         "an unspecified address: no grant permits it",
+		"192.88.99.1":     "an obsolete tunnelling address: only a grant with private = true permits it",
+		"fd00::1":         "a unique-local address: only a grant with private = true permits it",
+		"169.254.169.254": "a cloud metadata address: only a grant of the address itself with private = true permits it",
+	} {
+		d := dial.New(dial.Config{Resolver: &names{answers: map[string][]string{"a.example": {address}}}})
+		if _, err := d.DialContext(t.Context(), "tcp", "a.example:443"); err == nil || err.Error() != "a.example has "+want {
+			t.Errorf("got %v, want a.example has %s", err, want)
+		}
 	}
 }
 
