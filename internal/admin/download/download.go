@@ -64,7 +64,7 @@ func IsLoopback(host string) bool {
 }
 
 // Do sends a request and returns the response, whose body the caller must close. A GET request follows redirects, none of which leaves TLS
-// and of which none to another origin gets the Authorization header. Reading the body fails with ErrStalled or ErrTooLong.
+// or leads from the network to this machine, and of which none to another origin gets the Authorization header. Reading the body fails with ErrStalled or ErrTooLong.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	var first origin.Origin
 	for hop := range maxRedirects + 1 {
@@ -77,6 +77,9 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 		}
 		if first.Scheme == "https" && at.Scheme != "https" {
 			return nil, fmt.Errorf("%s redirects to %s, which is not https", first.Authority(), at)
+		}
+		if IsLoopback(at.Host) && !IsLoopback(first.Host) {
+			return nil, fmt.Errorf("%s redirects to this machine", first.Authority())
 		}
 		if at != first {
 			r.Header.Del("Authorization")
@@ -114,13 +117,19 @@ func (c *Client) Get(ctx context.Context, address string, limit int64) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
+	r.Header.Set("Accept-Encoding", "identity") // digests are those of the bytes that are sent, which are the bytes that are counted
 	response, err := c.Do(r)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
+	switch {
+	case response.StatusCode != http.StatusOK:
 		return nil, &StatusError{r.URL.Host, response.StatusCode}
+	case response.Header.Get("Content-Encoding") != "":
+		return nil, fmt.Errorf("%s sends the file compressed, which is not accepted", r.URL.Host)
+	case response.ContentLength > limit:
+		return nil, tooLarge(limit)
 	}
 	return ReadAll(response.Body, limit)
 }
@@ -145,10 +154,12 @@ func ReadAll(body io.Reader, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("the server sends more than %d bytes", limit)
+		return nil, tooLarge(limit)
 	}
 	return data, nil
 }
+
+func tooLarge(limit int64) error { return fmt.Errorf("the server sends more than %d bytes", limit) }
 
 // send sends one request, which ends if it makes no progress.
 func (c *Client) send(r *http.Request) (*http.Response, error) {

@@ -57,13 +57,14 @@ func TestDoFollowsRedirectsSafely(t *testing.T) {
 			[]string{"https://a.example/x secret", "https://b.example/y ", "https://a.example/z "}},
 		"to the same host, spelled differently": {map[string]string{"https://a.example/x": "https://A.example:443/y", "https://A.example:443/y": "body"}, "body",
 			[]string{"https://a.example/x secret", "https://A.example:443/y secret"}},
-		"to plain HTTP":               {map[string]string{"https://a.example/x": "http://a.example/y"}, "would be reached without TLS", []string{"https://a.example/x secret"}},
-		"to plain HTTP on loopback":   {map[string]string{"https://a.example/x": "http://127.0.0.1/y"}, "which is not https", []string{"https://a.example/x secret"}},
-		"to another scheme":           {map[string]string{"https://a.example/x": "ftp://a.example/y"}, "is not the URL of a web server", []string{"https://a.example/x secret"}},
-		"to an address with a user":   {map[string]string{"https://a.example/x": "https://u:pass@b.example/y"}, "has a user name", []string{"https://a.example/x secret"}},
-		"without an address":          {map[string]string{"https://a.example/x": ""}, "redirects without an address", []string{"https://a.example/x secret"}},
-		"in a circle":                 {map[string]string{"https://a.example/x": "https://a.example/x"}, "redirects more than 5 times", nil},
-		"from loopback to the public": {map[string]string{"https://a.example/x": "https://localhost/y", "https://localhost/y": "body"}, "body", []string{"https://a.example/x secret", "https://localhost/y "}},
+		"to plain HTTP":                 {map[string]string{"https://a.example/x": "http://a.example/y"}, "would be reached without TLS", []string{"https://a.example/x secret"}},
+		"to plain HTTP on loopback":     {map[string]string{"https://a.example/x": "http://127.0.0.1/y"}, "which is not https", []string{"https://a.example/x secret"}},
+		"to another scheme":             {map[string]string{"https://a.example/x": "ftp://a.example/y"}, "is not the URL of a web server", []string{"https://a.example/x secret"}},
+		"to an address with a user":     {map[string]string{"https://a.example/x": "https://u:pass@b.example/y"}, "has a user name", []string{"https://a.example/x secret"}},
+		"without an address":            {map[string]string{"https://a.example/x": ""}, "redirects without an address", []string{"https://a.example/x secret"}},
+		"in a circle":                   {map[string]string{"https://a.example/x": "https://a.example/x"}, "redirects more than 5 times", nil},
+		"to this machine":               {map[string]string{"https://a.example/x": "https://localhost/y", "https://localhost/y": "body"}, "redirects to this machine", []string{"https://a.example/x secret"}},
+		"to an address of this machine": {map[string]string{"https://a.example/x": "https://127.0.0.1/y", "https://127.0.0.1/y": "body"}, "redirects to this machine", []string{"https://a.example/x secret"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen []string

@@ -44,7 +44,7 @@ func (f *Fetcher) Fetch(ctx context.Context, r Reference) (*Fetched, error) {
 	case File:
 		got.Archive, err = readArchive(r.Path)
 	case HTTPS:
-		got.Archive, err = f.download(ctx, r.URL, archive.MaxSize)
+		got.Archive, err = f.get(ctx, r.URL, archive.MaxSize)
 	case OCI:
 		return f.pull(ctx, r)
 	default:
@@ -72,10 +72,10 @@ func (f *Fetcher) signature(ctx context.Context, r Reference) ([]byte, error) {
 	} else {
 		beside := *r.URL
 		beside.Path, beside.RawPath = beside.Path+SignatureExtension, ""
-		text, err = f.download(ctx, &beside, signature.MaxSize)
+		text, err = f.get(ctx, &beside, signature.MaxSize)
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errAbsent):
+	case errors.Is(err, fs.ErrNotExist), isAbsent(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("its signature: %w", usage.Cause(err))
@@ -85,12 +85,15 @@ func (f *Fetcher) signature(ctx context.Context, r Reference) ([]byte, error) {
 
 func (f *Fetcher) registry() *registry.Client {
 	client := &registry.Client{Credential: f.Credential}
-	client.HTTP.Transport, client.HTTP.Progress = f.Transport, func(done, total int64) {
-		if total > 0 {
-			f.Task.Count(done, total)
-		}
-	}
+	client.HTTP.Transport, client.HTTP.Progress = f.Transport, f.count
 	return client
+}
+
+// count shows how many bytes of total were transferred; total is -1 if it is not known.
+func (f *Fetcher) count(done, total int64) {
+	if total > 0 {
+		f.Task.Count(done, total)
+	}
 }
 
 // pull returns the artifact of a registry.
@@ -107,14 +110,7 @@ func (f *Fetcher) pull(ctx context.Context, r Reference) (*Fetched, error) {
 func readArchive(path string) ([]byte, error) {
 	data, err := filesystem.ReadFile(filesystem.OS{}, path, archive.MaxSize)
 	if errors.Is(err, filesystem.ErrTooLarge) {
-		return nil, tooLarge(archive.MaxSize)
+		return nil, fmt.Errorf("it has more than the %d MiB that an archive may have", archive.MaxSize>>20)
 	}
 	return data, usage.Cause(err)
-}
-
-func tooLarge(limit int64) error {
-	if limit == archive.MaxSize {
-		return fmt.Errorf("it has more than the %d MiB that an archive may have", archive.MaxSize>>20)
-	}
-	return fmt.Errorf("it has more than %d bytes", limit)
 }

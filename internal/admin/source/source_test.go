@@ -156,30 +156,30 @@ func TestHostileServersAreRefused(t *testing.T) {
 		want    string
 	}{
 		"other bytes":     {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "other") }, "and the reference names"},
-		"no such file":    {http.NotFound, "the server answers 404 Not Found"},
-		"partial content": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusPartialContent) }, "the server answers 206"},
+		"no such file":    {http.NotFound, "answers with status 404 (Not Found)"},
+		"partial content": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusPartialContent) }, "answers with status 206"},
 		"a plain redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://h.example/x", http.StatusFound)
-		}, "the server redirects to http://h.example is not encrypted"},
+		}, "h.example would be reached without TLS"},
 		"another scheme": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
-		}, "is not encrypted"},
+		}, "is not the URL of a web server"},
 		"endless redirects":    {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) }, "redirects more than 5 times"},
 		"a compressed archive": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Encoding", "gzip") }, "compressed"},
 		"a huge length": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", fmt.Sprint(archive.MaxSize+1))
-		}, "more than the 96 MiB"},
+		}, "more than 100663296 bytes"},
 		"endless content": {func(w http.ResponseWriter, _ *http.Request) {
 			for {
 				if _, err := w.Write(endless); err != nil {
 					return
 				}
 			}
-		}, "more than the 96 MiB"},
+		}, "more than 100663296 bytes"},
 		"a truncated archive": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, "content")
-		}, "interrupted after 7 bytes"},
+		}, "the server ended the connection after 7 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := fetch(t, c.handler)
@@ -199,22 +199,6 @@ func TestHostileServersAreRefused(t *testing.T) {
 		_, err = (&Fetcher{}).Fetch(t.Context(), r)
 		hosttest.WantUsage(t, err, "certificate")
 	})
-}
-
-func TestRedirectFromTheNetworkToThisMachineIsRefused(t *testing.T) {
-	from, err := http.NewRequest(http.MethodGet, "https://h.example/x", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for to, ok := range map[string]bool{"https://127.0.0.1/x": false, "http://localhost/x": false, "https://other.example/x": true} {
-		next, err := http.NewRequest(http.MethodGet, to, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := checkRedirect(next, []*http.Request{from}); (err == nil) != ok {
-			t.Errorf("%s: %v", to, err)
-		}
-	}
 }
 
 // trickle is a server whose body gives a byte at each interval, and never ends.
@@ -258,9 +242,9 @@ func TestDownloadIsBoundedInTime(t *testing.T) {
 		server http.RoundTripper
 		want   string
 	}{
-		"a server that does not answer": {silent{}, "no byte came for 30s"},
-		"a download that stalls":        {trickle{31 * time.Second}, "no byte came for 30s"},
-		"a download that never ends":    {trickle{29 * time.Second}, "it took longer than 15m"},
+		"a server that does not answer": {silent{}, "the server sent or accepted nothing for 30s"},
+		"a download that stalls":        {trickle{31 * time.Second}, "the server sent or accepted nothing for 30s"},
+		"a download that never ends":    {trickle{29 * time.Second}, "not complete after 20m"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -316,8 +300,8 @@ func TestFetchSignatureFromServer(t *testing.T) {
 	}{
 		"a signature":       {200, "signature", "signature", ""},
 		"none":              {404, "not found", "", ""},
-		"a server error":    {500, "", "", "its signature: the server answers 500"},
-		"a large signature": {200, strings.Repeat("x", signature.MaxSize+1), "", "its signature: it has more than 4096 bytes"},
+		"a server error":    {500, "", "", "answers with status 500"},
+		"a large signature": {200, strings.Repeat("x", signature.MaxSize+1), "", "its signature: the server sends more than 4096 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
