@@ -1,6 +1,7 @@
 package refs
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/objects"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
 )
 
@@ -52,19 +54,65 @@ func List(ctx context.Context, r *repo.Repository, prefix string) ([]Reference, 
 	if err != nil {
 		return nil, err
 	}
-	var all []Reference
+	all := make([]Reference, 0, len(names))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		_, target, err := readLoose(r, name)
-		hash, ok, broken := Resolve(ctx, r, name)
-		if err != nil && !repo.IsAbsent(err) || broken != nil || !ok {
-			continue
-		}
-		all = append(all, Reference{name, hash, target})
+		all = append(all, Reference{Name: name})
 	}
-	return all, nil
+	if err := resolveAll(ctx, r, all); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(ref Reference) bool { return ref.Hash.IsZero() }), nil
+}
+
+// resolveAll sets the hashes and targets of references. The hash of a reference that is broken or refers to nothing stays zero. Unlike
+// Resolve, it reads packed-refs once for each level of symbolic references, not once for each reference.
+func resolveAll(ctx context.Context, r *repo.Repository, all []Reference) error {
+	level := map[string][]*Reference{} // by the name to look up
+	for i := range all {
+		level[all[i].Name] = []*Reference{&all[i]}
+	}
+	for range maxDepth + 1 {
+		next := map[string][]*Reference{}
+		for name, waiting := range level {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			hash, target, err := readLoose(r, name)
+			if repo.IsAbsent(err) {
+				continue // it may be packed
+			}
+			delete(level, name)
+			for _, ref := range waiting {
+				if ref.Hash = hash; ref.Name == name {
+					ref.Target = target
+				}
+			}
+			if isTarget(target) {
+				next[target] = append(next[target], waiting...)
+			}
+		}
+		if err := resolvePacked(ctx, r, level); err != nil {
+			return err
+		}
+		level = next
+	}
+	return nil
+}
+
+// resolvePacked sets the hashes of references that are looked up in packed-refs, in which the first line of a name counts.
+func resolvePacked(ctx context.Context, r *repo.Repository, waiting map[string][]*Reference) error {
+	if len(waiting) == 0 {
+		return nil
+	}
+	return visitPacked(ctx, r, func(line []byte) (bool, error) {
+		text, name, _ := bytes.Cut(line, []byte(" "))
+		hash, _ := objects.ParseHash(string(text)) // zero if the reference is broken
+		for _, ref := range waiting[string(name)] {
+			ref.Hash = hash
+		}
+		delete(waiting, string(name))
+		return len(waiting) == 0, nil
+	})
 }
 
 func listLoose(ctx context.Context, r *repo.Repository, dir string, depth int, add func(string) error) error {

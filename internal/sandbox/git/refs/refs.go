@@ -42,12 +42,17 @@ func Resolve(ctx context.Context, r *repo.Repository, name string) (plumbing.Has
 		if target == "" {
 			return hash, !hash.IsZero(), nil
 		}
-		if !strings.HasPrefix(target, "refs/") || plumbing.ReferenceName(target).Validate() != nil {
+		if !isTarget(target) {
 			return plumbing.ZeroHash, false, fmt.Errorf("%s: refers to %q, which is not a valid reference", name, hosterror.Truncate(target))
 		}
 		name = target
 	}
 	return plumbing.ZeroHash, false, fmt.Errorf("%s: symbolic references form a cycle, or nest deeper than %d", first, maxDepth)
+}
+
+// isTarget reports whether a symbolic reference to a name is followed.
+func isTarget(name string) bool {
+	return strings.HasPrefix(name, "refs/") && plumbing.ReferenceName(name).Validate() == nil
 }
 
 // HeadBranch returns the branch to which HEAD refers, which may be unborn. It returns an empty string if HEAD is detached.
