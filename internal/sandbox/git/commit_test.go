@@ -129,6 +129,12 @@ func TestCommitRefuses(t *testing.T) {
 	config := func(args ...string) func(*gittest.Repo) {
 		return func(r *gittest.Repo) { gittest.Git(r.TB, r.Dir, append([]string{"config"}, args...)...) }
 	}
+	otherSetting := func(name string) func(*gittest.Repo) {
+		return func(r *gittest.Repo) {
+			config(name, "true")(r)
+			gittest.Write(r.TB, r.Dot+"/config.worktree", "[core]\n\thooksPath = x\n")
+		}
+	}
 	hook := func(name string, mode os.FileMode) func(*gittest.Repo) {
 		return func(r *gittest.Repo) {
 			gittest.Write(r.TB, r.Dot+"/hooks/"+name, "#!/bin/sh\n")
@@ -166,6 +172,9 @@ func TestCommitRefuses(t *testing.T) {
 			config("extensions.worktreeConfig", "false")(r)
 			gittest.Write(r.TB, r.Dot+"/config.worktree", "[core]\n\thooksPath = x\n")
 		}, ""},
+		{"no configuration of a worktree by a subsection", otherSetting("extensions.x.worktreeConfig"), ""},
+		{"no configuration of a worktree by another extension", otherSetting("extensions.noop"), ""},
+		{"no configuration of a worktree by another section", otherSetting("other.worktreeConfig"), ""},
 		{"a shared repository", config("core.sharedRepository", "group"), `core.sharedRepository is "group"`},
 		{"a shared repository by its permissions", config("core.sharedRepository", "0660"), "core.sharedRepository"},
 		{"a repository that is not shared", config("core.sharedRepository", "umask"), ""},

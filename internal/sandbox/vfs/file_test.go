@@ -302,3 +302,15 @@ func TestSwappedLinksAreNotFollowedOnWrite(t *testing.T) {
 		t.Errorf("the directory of hooks contains %s, want t only", strings.Join(entries, " "))
 	}
 }
+
+// A file that is opened with O_TRUNC is empty afterwards, however much of it is written.
+func TestOpenTruncates(t *testing.T) {
+	w := newWorld(t)
+	w.put("w/long", "a longer content")
+	if errno := w.write("w/long", "short"); errno != 0 || w.host("w/long") != "short" {
+		t.Errorf("writing: the file contains %q, %v", w.host("w/long"), errno)
+	}
+	if errno := opens("w/long", sys.O_RDONLY|sys.O_TRUNC)(w); errno != 0 || w.host("w/long") != "" {
+		t.Errorf("opening for reading: the file contains %q, %v", w.host("w/long"), errno)
+	}
+}

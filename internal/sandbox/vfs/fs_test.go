@@ -263,10 +263,13 @@ func TestHiddenPathsDoNotExist(t *testing.T) {
 		"to be renamed to":           {renames("w/a.txt", "w/b.txt"), sys.EACCES},
 		"and are not moved along":    {renames("w/dir", "w/moved"), sys.EACCES},
 		"nor is anything moved in":   {renames("w/empty", "w/b.txt"), sys.EACCES},
+		"nor above one":              {renames("w/linked", "w/empty/w/dir"), sys.EACCES},
+		"which a file has not":       {renames("w/a.txt", "w/empty/w/dir"), 0},
 		"while others are as usual":  {renames("w/a.txt", "w/dir/c"), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, hide)
+			w.put("w/empty/w/", "")
 			errno := c.do(w)
 			if errno != c.errno {
 				t.Errorf("got %v, want %v", errno, c.errno)

@@ -152,3 +152,62 @@ func TestConcurrentCallsCannotCompleteGitDirectory(t *testing.T) {
 		})
 	}
 }
+
+// Another process completes a git directory immediately after the module has made a part of it. The part is removed again; if that fails,
+// since the other process has put something in its place, the error is not the refusal.
+func TestPartIsRefusedOnlyIfRemoved(t *testing.T) {
+	w := newWorld(t)
+	defer func() { seam.Before = nil }()
+	part := w.at("w/repo/refs")
+	for name, do := range map[string]change{
+		"a directory":       mkdirs("w/repo/refs"),
+		"a file":            writes("w/repo/refs"),
+		"a link":            symlinks("../dir", "w/repo/refs"),
+		"a hard link":       links("w/a.txt", "w/repo/refs"),
+		"a directory moved": renames("w/moved", "w/repo/refs"),
+	} {
+		for _, replaces := range []bool{false, true} {
+			refused, failed := 0, 0
+			for n := range 24 {
+				for _, made := range []string{"w/repo", "w/moved"} {
+					if err := os.RemoveAll(w.at(made)); err != nil {
+						t.Fatal(err)
+					}
+					w.put(made+"/", "")
+				}
+				w.denied = nil
+				seam.Before = func() { // the nth call after the part was made
+					if _, err := os.Lstat(part); err != nil {
+						return
+					}
+					if n--; n != -1 {
+						return
+					}
+					w.put("w/repo/HEAD", "")
+					w.put("w/repo/objects/", "")
+					if replaces {
+						if err := os.RemoveAll(part); err != nil {
+							t.Error(err)
+						}
+						w.put("w/repo/refs/kept", "") // a directory that is not empty
+						w.put("w/moved/", "")
+					}
+				}
+				errno := do(w)
+				seam.Before = nil
+				_, err := os.Lstat(part)
+				switch {
+				case len(w.denied) > 0 && err == nil:
+					t.Errorf("%s: refused, but it is there", name)
+				case len(w.denied) > 0:
+					refused++
+				case errno != 0:
+					failed++
+				}
+			}
+			if replaces && failed == 0 || !replaces && (refused == 0 || failed > 0) {
+				t.Errorf("%s, replaced %t: refused %d times, failed %d times", name, replaces, refused, failed)
+			}
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -62,6 +63,7 @@ func TestListingOfOneDirectoryIsBounded(t *testing.T) {
 	w.manyFiles("w/many", 2000)
 	d := w.mustOpen("w/many", sys.O_RDONLY)
 	var cache []sys.Dirent // like the cache of wazero for a module that stops reading
+	begin := forcedCollections()
 	for {
 		entries, errno := d.Readdir(100)
 		if errno == sys.ERANGE {
@@ -69,6 +71,9 @@ func TestListingOfOneDirectoryIsBounded(t *testing.T) {
 		}
 		if errno != 0 || len(cache) > 100_000 {
 			t.Fatalf("got %d entries, %v; want the limit to be reached earlier", len(cache), errno)
+		}
+		if forcedCollections() != begin {
+			t.Fatalf("garbage was collected after %d entries, before the limit", len(cache))
 		}
 		if cache = append(cache, entries...); len(entries) < 100 {
 			if _, errno := d.Seek(0, io.SeekStart); errno != 0 {
@@ -79,7 +84,25 @@ func TestListingOfOneDirectoryIsBounded(t *testing.T) {
 	if len(cache) < 10_000 {
 		t.Errorf("only %d entries were listed before the limit, want at least 10,000", len(cache))
 	}
+	// The host collects garbage when the limit is reached, and not again as long as the module lists nothing.
+	for range 100 {
+		if _, errno := d.Seek(0, io.SeekStart); errno != 0 {
+			t.Fatal(errno)
+		}
+		if _, errno := d.Readdir(100); errno != sys.ERANGE {
+			t.Fatalf("beyond the limit: got %v", errno)
+		}
+	}
+	if n := forcedCollections() - begin; n != 1 {
+		t.Errorf("garbage was collected %d times, want once", n)
+	}
 	runtime.KeepAlive(cache)
+}
+
+func forcedCollections() uint32 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.NumForcedGC
 }
 
 // A listing in one portion ends at the bound, not at the end of the directory.
@@ -93,8 +116,9 @@ func TestListingInOnePortionIsBounded(t *testing.T) {
 	}
 }
 
-// Entries that have been read no longer count.
+// Entries that have been read no longer count, whether or not the runtime has collected them.
 func TestConsumedListingsAreNotBounded(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	charged := 0
 	w := newWorld(t, func(c *vfs.Config) { c.Charge = func(n int) { charged += n } })
 	w.manyFiles("w/many", 2000)

@@ -98,6 +98,34 @@ func TestOpenRefusesPathSwappedAfterCheck(t *testing.T) {
 	}
 }
 
+// A directory that cannot be opened for want of descriptors is not reported as absent.
+func TestEnterReportsErrorsOfSystem(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "inner"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := New(Config{Mounts: MountsAt(t, Mount{Path: dir})})
+	p, err := f.resolve(dir+"/inner", walkMode{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 0, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	err = opens(f, p, "folder")
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("got %v, want EMFILE", err)
+	}
+}
+
 // opens opens the replaced path as the last component of a path, or as a directory within the path.
 func opens(f *FS, p *place, kind string) error {
 	if kind == "file" {

@@ -157,6 +157,11 @@ func TestScanShowsWhatReaddirStatAndOpenShow(t *testing.T) {
 					compareScan(t, w.fs, w.in(dir), vfs.Scan{Depth: depth, Follow: true})
 				}
 			}
+			omitted := 0
+			scanned(t, w.fs, w.in("w"), vfs.Scan{Depth: 1, Omit: func() { omitted++ }})
+			if omitted != 1 {
+				t.Errorf("%d names were reported as left out, want 1", omitted)
+			}
 			compareScan(t, w.fs, "/", vfs.Scan{Depth: 32, Enter: func(name string) bool { return name != "dir" }})
 		})
 	}
