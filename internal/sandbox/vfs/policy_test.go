@@ -25,7 +25,7 @@ func TestIsGit(t *testing.T) {
 
 func TestFoldName(t *testing.T) {
 	for name, want := range map[string]string{
-		"": "", "plain.txt": "plain.txt", "README": "readme", "\u212aelvin": "kelvin", "re\u017f": "res",
+		"": "", "plain.txt": "plain.txt", "README": "readme", "Z": "z", "@[": "@[", "\u212aelvin": "kelvin", "re\u017f": "res",
 		"caf\u00e9": "caf\u00e9", "cafe\u0301": "caf\u00e9", "CAFE\u0301": "caf\u00e9", "a\u200cb\ufe0fc\u00add\u3164e": "abcde",
 		"stra\u00dfe": "strasse", "/A/b": "/a/b",
 	} {
