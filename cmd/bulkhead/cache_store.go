@@ -26,6 +26,7 @@ puts them into the store of another machine.
 Exit codes: 0 success; 1 a plugin is damaged; 2 usage error, or nothing to export.`,
 		Example: `  bulkhead cache export -o /media/usb/plugins
   bulkhead cache export chant -o plugins`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, names []string) error {
 			if dir == "" {
 				return usage.Errorf("name the directory with --out DIR")

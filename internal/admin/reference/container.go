@@ -2,7 +2,6 @@ package reference
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -79,17 +78,17 @@ func parseMount(text string) (m mount, ok bool) {
 }
 
 // volume matches a value of --volume: /home/me/src:/projects/src:ro, C:\src:/projects, ${env:HOME}/src:/projects, or NAME:/projects for a volume.
-var volume = regexp.MustCompile(`^((?:[A-Za-z]:[/\\]|\$?\{[^}]*\})?[^:]*):([^:]*)(?::(ro|rw|z|Z))?$`)
+var volume = compiledLater(`^((?:[A-Za-z]:[/\\]|\$?\{[^}]*\})?[^:]*):([^:]*)(?::(ro|rw|z|Z))?$`)
 
 // volumeName matches the name of a volume.
-var volumeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+var volumeName = compiledLater(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
 func parseVolume(text string) (mount, bool) {
-	m := volume.FindStringSubmatch(text)
+	m := volume.get().FindStringSubmatch(text)
 	if m == nil {
 		return mount{}, false
 	}
-	return mount{from: volumeName.ReplaceAllString(m[1], ""), to: m[2], readOnly: m[3] == "ro"}, true
+	return mount{from: volumeName.get().ReplaceAllString(m[1], ""), to: m[2], readOnly: m[3] == "ro"}, true
 }
 
 // mounted returns the mount that contains a path in the container, as the mount of this path, and the mounts below it.

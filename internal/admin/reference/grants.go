@@ -3,7 +3,6 @@ package reference
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -36,7 +35,7 @@ var servers = map[string]func(r *reader){
 var variables = map[string][]string{"memory": {envMemory}, "time": {envZone, envTZ}}
 
 // ofLauncher matches the variables of launchers, languages and systems, which do not matter to a plugin.
-var ofLauncher = regexp.MustCompile(`(?i)^(PATH|LANG|LC_.*|TERM|COLUMNS|NO_COLOR|FORCE_COLOR|DEBUG|LOG_LEVEL|TE?MP|TMPDIR|APPDATA|LOCALAPPDATA|COMSPEC|HOMEDRIVE|HOMEPATH|` +
+var ofLauncher = compiledLater(`(?i)^(PATH|LANG|LC_.*|TERM|COLUMNS|NO_COLOR|FORCE_COLOR|DEBUG|LOG_LEVEL|TE?MP|TMPDIR|APPDATA|LOCALAPPDATA|COMSPEC|HOMEDRIVE|HOMEPATH|` +
 	`PROGRAMFILES|SYSTEMROOT|USERPROFILE|VIRTUAL_ENV|(NODE|NPM|UV|PIP|PIPX|DOCKER)_.*|PYTHON[A-Z0-9]*)$`)
 
 // environment leaves entries with variables that are not known. Names are shown, and values never.
@@ -44,7 +43,7 @@ func (r *reader) environment() {
 	for _, name := range slices.Sorted(maps.Keys(r.env)) {
 		switch {
 		case slices.Contains(variables[r.Plugin], name):
-		case ofLauncher.MatchString(name):
+		case ofLauncher.get().MatchString(name):
 			r.Lose("the variable %s is not passed on: the plugin does not need it", visible.Name(name))
 		default:
 			r.Leave("the variable %s has no counterpart: remove it from the entry if the server does not need it", visible.Name(name))
@@ -183,14 +182,14 @@ func (r *reader) fetch() {
 }
 
 // zoneName matches names of zones of the IANA database.
-var zoneName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]{0,30}(/[A-Za-z0-9_+-]{1,30}){0,3}$`)
+var zoneName = compiledLater(`^[A-Za-z][A-Za-z0-9_+-]{0,30}(/[A-Za-z0-9_+-]{1,30}){0,3}$`)
 
 func (r *reader) time() {
 	from := []given{{envTZ, r.env[envTZ]}, {envZone, r.env[envZone]}}
 	for _, g := range slices.Concat(from, r.options(map[string]option{"--local-timezone": value})) { // the last one applies
 		switch {
 		case g.value == "":
-		case !zoneName.MatchString(g.value):
+		case !zoneName.get().MatchString(g.value):
 			r.Leave("%s is not the name of a time zone such as Europe/Paris", g.name)
 		default:
 			r.Env = map[string]string{envZone: g.value}
@@ -198,7 +197,7 @@ func (r *reader) time() {
 	}
 }
 
-var drive = regexp.MustCompile(`^[A-Za-z]:/`)
+var drive = compiledLater(`^[A-Za-z]:/`)
 
 // place returns a path of an entry as a path of a config, or what is wrong with it. tilde says whether the server reads ~ as the home directory.
 func (on System) place(p string, tilde bool) (_, wrong string) {
@@ -225,7 +224,7 @@ func (on System) place(p string, tilde bool) (_, wrong string) {
 	case on.Windows && strings.HasPrefix(rest, "//"):
 		return "", "is a network path: connect it to a drive"
 	case root != "":
-	case on.Windows && drive.MatchString(rest):
+	case on.Windows && drive.get().MatchString(rest):
 		return rest[:2] + path.Clean(rest[2:]), ""
 	case path.IsAbs(rest) && !on.Windows:
 		return path.Clean(rest), ""

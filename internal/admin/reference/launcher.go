@@ -3,7 +3,6 @@ package reference
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -34,7 +33,7 @@ const (
 type launcher struct {
 	command string // the program, and its first arguments
 	options map[string]option
-	names   *regexp.Regexp
+	names   *pattern
 }
 
 // Options that do not matter to the server, except for the kind from.
@@ -66,7 +65,7 @@ var launchers = []launcher{
 }
 
 // pythonVersion matches the names of Python's programs.
-var pythonVersion = regexp.MustCompile(`^python[0-9.]+$`)
+var pythonVersion = compiledLater(`^python[0-9.]+$`)
 
 // programName returns the name of a program without its directory, and on Windows without its extension and in lower case.
 func programName(command string, on System) string {
@@ -77,7 +76,7 @@ func programName(command string, on System) string {
 			name = strings.TrimSuffix(name, extension)
 		}
 	}
-	return pythonVersion.ReplaceAllString(name, "python")
+	return pythonVersion.get().ReplaceAllString(name, "python")
 }
 
 // launch finds the server that a command starts.
@@ -151,11 +150,11 @@ func skip(args []string, known map[string]option) (all []given, rest []string, u
 }
 
 // plainOption matches the name of an option. What does not match could be a value that must not be shown.
-var plainOption = regexp.MustCompile(`^(?:(--[a-z][a-z0-9-]{0,40})(?:=|$)|(-[!-,.-~]))`)
+var plainOption = compiledLater(`^(?:(--[a-z][a-z0-9-]{0,40})(?:=|$)|(-[!-,.-~]))`)
 
 // optionName returns the name of an option without its value.
 func optionName(arg string) string {
-	if m := plainOption.FindStringSubmatch(arg); m != nil {
+	if m := plainOption.get().FindStringSubmatch(arg); m != nil {
 		return m[1] + m[2]
 	}
 	return "-…"

@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -92,18 +91,18 @@ func (s *Server) Leave(format string, args ...any) {
 // The names by which an entry names a server. The group of each is the name of the plugin.
 var (
 	// npmPackage has a version, range or tag after @. What npm reads there as a file, a URL or the name of another package is no match.
-	npmPackage  = regexp.MustCompile(`^@modelcontextprotocol/server-(filesystem|memory)(?:@(?:[A-Za-z][A-Za-z0-9_-]*|[\^~<>=v]{0,3}[0-9x*]+(?:\.[0-9x*]+){0,2}(?:-[0-9A-Za-z-]+(?:\.[0-9]+)*)?)?)?$`)
-	pypiPackage = regexp.MustCompile(`(?i)^mcp[-_.]+server[-_.]+(git|fetch|time)(?:\[[a-z0-9._,-]*\])?(?:(?:@|[<>=!~]=|[<>])[a-z0-9.*+!,<>=~-]*)?$`)
-	program     = regexp.MustCompile(`^mcp-server-(filesystem|memory|git|fetch|time)$`)
-	module      = regexp.MustCompile(`^mcp_server_(git|fetch|time)$`)
-	image       = regexp.MustCompile(`^(?:docker\.io/)?mcp/(filesystem|memory|git|fetch|time)(?:[:@].*)?$`)
+	npmPackage  = compiledLater(`^@modelcontextprotocol/server-(filesystem|memory)(?:@(?:[A-Za-z][A-Za-z0-9_-]*|[\^~<>=v]{0,3}[0-9x*]+(?:\.[0-9x*]+){0,2}(?:-[0-9A-Za-z-]+(?:\.[0-9]+)*)?)?)?$`)
+	pypiPackage = compiledLater(`(?i)^mcp[-_.]+server[-_.]+(git|fetch|time)(?:\[[a-z0-9._,-]*\])?(?:(?:@|[<>=!~]=|[<>])[a-z0-9.*+!,<>=~-]*)?$`)
+	program     = compiledLater(`^mcp-server-(filesystem|memory|git|fetch|time)$`)
+	module      = compiledLater(`^mcp_server_(git|fetch|time)$`)
+	image       = compiledLater(`^(?:docker\.io/)?mcp/(filesystem|memory|git|fetch|time)(?:[:@].*)?$`)
 	// script is a JavaScript file of the package, or of a checkout of the reference servers.
-	script = regexp.MustCompile(`(?:/@modelcontextprotocol/server-|/servers/src/)(filesystem|memory)/dist/index\.js$`)
+	script = compiledLater(`(?:/@modelcontextprotocol/server-|/servers/src/)(filesystem|memory)/dist/index\.js$`)
 )
 
 // find returns the plugin for a name of a server, empty if it is none.
-func find(names *regexp.Regexp, name string) string {
-	if m := names.FindStringSubmatch(name); m != nil {
+func find(names *pattern, name string) string {
+	if m := names.get().FindStringSubmatch(name); m != nil {
 		return strings.ToLower(m[1])
 	}
 	return ""
@@ -111,7 +110,7 @@ func find(names *regexp.Regexp, name string) string {
 
 // packageOf returns the package of the reference server that a plugin replaces.
 func packageOf(plugin string) string {
-	if name := "@modelcontextprotocol/server-" + plugin; npmPackage.MatchString(name) {
+	if name := "@modelcontextprotocol/server-" + plugin; npmPackage.get().MatchString(name) {
 		return name
 	}
 	return "mcp-server-" + plugin
@@ -153,7 +152,7 @@ func mentioned(args []string, on System) string {
 	for _, arg := range args {
 		for word := range strings.FieldsFuncSeq(arg, func(r rune) bool { return strings.ContainsRune(" \t\n'\"=;&|", r) }) {
 			name, _, _ := strings.Cut(word[1:], "@")
-			for _, names := range []*regexp.Regexp{npmPackage, pypiPackage, program, module, image, script} {
+			for _, names := range []*pattern{npmPackage, pypiPackage, program, module, image, script} {
 				if plugin := cmp.Or(find(names, slashes(word, on)), find(names, word[:1]+name)); plugin != "" {
 					return plugin
 				}
