@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -69,6 +70,50 @@ func TestPermissionsOfTheSystemAreReported(t *testing.T) {
 	}
 }
 
+// A scan says of a mount that the system does not let it list that it is unreadable: it is not empty.
+func TestScanShowsThatMountIsUnreadable(t *testing.T) {
+	if testenv.AsNobody(t) {
+		return
+	}
+	w := newWorld(t)
+	if err := os.Chmod(w.at("p/sub"), 0o111); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(w.at("p/sub"), 0o755) })
+	found := false
+	errno := w.fs.Scan(w.in("p"), vfs.Scan{Depth: 2}, func(e *vfs.Scanned) bool {
+		found = found || e.Name == "sub" && e.Unreadable
+		return true
+	})
+	if errno != 0 || !found {
+		t.Errorf("unreadable: %t, %v", found, errno)
+	}
+}
+
+// Only its owner may change the mode and the times of a file. The file is one of the system, and gets the mode that it has.
+func TestFileOfOtherUserIsNotChanged(t *testing.T) {
+	if testenv.AsNobody(t) {
+		return
+	}
+	file, err := filepath.EvalSymlinks("/etc/passwd")
+	if err != nil {
+		t.Skip(err)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := vfs.New(vfs.Config{Mounts: vfs.MountsAt(t, vfs.Mount{Path: filepath.Dir(file), Write: true})})
+	for name, errno := range map[string]sys.Errno{
+		"mode":  tree.Chmod(file[1:], info.Mode().Perm()),
+		"times": tree.Utimens(file[1:], info.ModTime().UnixNano(), info.ModTime().UnixNano()),
+	} {
+		if errno != sys.EPERM && errno != sys.EROFS {
+			t.Errorf("%s: got %v, want EPERM", name, errno)
+		}
+	}
+}
+
 func TestAbsentMountThatHostCannotCreate(t *testing.T) {
 	path := t.TempDir() + "/absent"
 	mounts, err := vfs.NewMounts([]vfs.Mount{{Path: path, Write: true}})
@@ -123,6 +168,12 @@ func TestMountIsDirectory(t *testing.T) {
 	}
 	if err := w.mounts.Created(w.at("absent"), file); err == nil {
 		t.Error("a file is the directory of a mount")
+	}
+	if err := w.mounts.Created(w.at("absent"), dir); err != nil {
+		t.Error(err)
+	}
+	if got, errno := w.read("absent/b.txt"); got != "b" || errno != 0 {
+		t.Errorf("in the mount that was created: got %q, %v", got, errno)
 	}
 }
 
@@ -230,6 +281,22 @@ func TestBornIsKnownOfGrantedFilesOnly(t *testing.T) {
 		}
 		if ok != want || ok && (born > now || born < now-int64(time.Hour)) || !ok && born != 0 {
 			t.Errorf("%s: got %d, %t; want %t", name, born, ok, want)
+		}
+	}
+}
+
+// What a module puts at the path of an absent ancestor of a mount would choose the directory that is granted at the next start.
+func TestAbsentAncestorOfMountIsNotReplaced(t *testing.T) {
+	for name, do := range map[string]change{
+		"a link": symlinks("dir", "w/later"), "a file": writes("w/later"), "a moved link": renames("w/link", "w/later"), "a moved directory": renames("w/dir", "w/later"),
+	} {
+		w := newWorld(t)
+		w.fs = vfs.New(vfs.Config{Mounts: vfs.MountsAt(t, vfs.Mount{Path: w.at("w"), Write: true}, vfs.Mount{Path: w.at("w/later/mount"), Write: true})})
+		if errno := do(w); errno != sys.EPERM {
+			t.Errorf("%s: got %v, want EPERM", name, errno)
+		}
+		if _, err := os.Lstat(w.at("w/later")); err == nil {
+			t.Errorf("%s was put there", name)
 		}
 	}
 }
