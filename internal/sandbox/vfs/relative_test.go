@@ -106,6 +106,9 @@ func TestRelative(t *testing.T) {
 	if errno != 0 || project.Handles() != 0 {
 		t.Errorf("the preopened directory: %v, %d handles of the module", errno, project.Handles())
 	}
+	if entries, errno := preopen.Readdir(-1); errno != 0 || len(entries) != 3 { // data, link, work
+		t.Errorf("the preopened directory lists %v, %v; want the root", entries, errno)
+	}
 	preopen.Close()
 }
 
