@@ -342,7 +342,8 @@ func TestTargetWithTrailingSlashIsDirectory(t *testing.T) {
 	w.put("w/tofile", "->a.txt/")
 	w.put("w/todir", "->dir/")
 	w.put("w/tonew", "->new/")
-	for name, want := range map[string]sys.Errno{"w/tofile": sys.ENOTDIR, "w/todir": 0, "w/todir/b.txt": 0} {
+	w.put("w/todot", "->a.txt/.")
+	for name, want := range map[string]sys.Errno{"w/tofile": sys.ENOTDIR, "w/todot": sys.ENOTDIR, "w/todir": 0, "w/todir/b.txt": 0} {
 		if _, errno := w.fs.Stat(w.in(name)); errno != want {
 			t.Errorf("%s: got %v, want %v", name, errno, want)
 		}
