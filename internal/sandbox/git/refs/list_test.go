@@ -14,7 +14,12 @@ import (
 func TestListAgreesWithResolve(t *testing.T) {
 	r := gittest.Sample(t, t.TempDir())
 	hash := func(digit string) string { return strings.Repeat(digit, 40) }
-	packed := []string{"# pack-refs with: peeled", ""}
+	packed := []string{
+		"# pack-refs with: peeled", "",
+		hash("4") + " refs/x/packed", "^" + hash("9"), hash("5") + " refs/x/packed", hash("6") + " refs/x/both", hash("7") + " refs/x/packed-below/packed",
+		"x refs/x/packed-broken", hash("8") + " refs/x/packed-broken", hash("0") + " refs/x/packed-nothing", hash("8") + " refs/x/broken-over-packed",
+		hash("9") + " refs/y/packed", hash("9") + " refs/x/in..valid",
+	}
 	for name, content := range map[string]string{
 		"loose": hash("1"), "both": hash("2"), "nothing": hash("0"), "malformed": "x", "packed-below/loose": hash("3"),
 		"to-loose": "ref: refs/x/loose", "to-packed": "ref: refs/x/packed", "to-both": "ref: refs/x/both", "to-other": "ref: refs/y/packed",
@@ -24,13 +29,6 @@ func TestListAgreesWithResolve(t *testing.T) {
 		"1": "ref: refs/x/2", "2": "ref: refs/x/3", "3": "ref: refs/x/4", "4": "ref: refs/x/5", "5": "ref: refs/x/6", "6": "ref: refs/y/packed",
 	} {
 		gittest.Write(t, r.Dot+"/refs/x/"+name, content+"\n")
-	}
-	for _, line := range []string{
-		hash("4") + " refs/x/packed", "^" + hash("9"), hash("5") + " refs/x/packed", hash("6") + " refs/x/both", hash("7") + " refs/x/packed-below/packed",
-		"x refs/x/packed-broken", hash("8") + " refs/x/packed-broken", hash("0") + " refs/x/packed-nothing", hash("8") + " refs/x/broken-over-packed",
-		hash("9") + " refs/y/packed", hash("9") + " refs/x/in..valid",
-	} {
-		packed = append(packed, line)
 	}
 	gittest.Write(t, r.Dot+"/packed-refs", strings.Join(packed, "\n")+"\n")
 	open := gittest.Open(t, r.Dir)
