@@ -190,7 +190,7 @@ func (c *StoreContent) export(digest, file string) error {
 		return usage.Errorf("%w", err)
 	}
 	if origin.Signature != "" {
-		if err := atomicfile.Replace(file+source.SignatureExtension, []byte(origin.Signature), atomicfile.Options{}); err != nil {
+		if err := atomicfile.Replace(file+signature.Extension, []byte(origin.Signature), atomicfile.Options{}); err != nil {
 			return err
 		}
 	}

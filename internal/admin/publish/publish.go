@@ -26,11 +26,8 @@ import (
 // filePrefix begins references to directories.
 const filePrefix = "file:"
 
-// Extensions of the files in a directory.
-const (
-	archiveExtension   = ".plugin.tar"
-	signatureExtension = ".minisig"
-)
+// archiveExtension is that of an archive in a directory.
+const archiveExtension = ".plugin.tar"
 
 // Options say what is published, and where.
 type Options struct {
@@ -168,7 +165,7 @@ func (t *target) store(ctx context.Context, client *registry.Client, m *manifest
 	for _, f := range []struct {
 		name string
 		data []byte
-	}{{file + signatureExtension, text}, {file, data}} {
+	}{{file + signature.Extension, text}, {file, data}} {
 		if err := atomicfile.Replace(f.name, f.data, atomicfile.Options{Mode: 0o666, Pattern: ".bulkhead-*.tmp"}); err != nil {
 			return "", usage.Errorf("%s cannot be written: %w", f.name, usage.Cause(err))
 		}

@@ -70,7 +70,7 @@ func encode(a Artifact) ([]byte, error) {
 	m.Layers[0].Annotations = map[string]string{titleAnnotation: a.Title + ".tar"} // the file name for programs that download layers
 	if a.Signature != nil {
 		m.Layers = append(m.Layers, describe(signatureType, a.Signature))
-		m.Layers[1].Annotations = map[string]string{titleAnnotation: a.Title + ".tar.minisig"}
+		m.Layers[1].Annotations = map[string]string{titleAnnotation: a.Title + ".tar" + signature.Extension}
 	}
 	return json.Marshal(m)
 }

@@ -2,8 +2,6 @@ package source
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/progress"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -32,9 +31,6 @@ type Fetched struct {
 	From      Reference // that of Fetch, for an artifact with its digest
 }
 
-// SignatureExtension is that of the file with the signature beside an archive.
-const SignatureExtension = ".minisig"
-
 // Fetch returns the archive of a reference that is not a Directory. It has at most archive.MaxSize bytes, and the digest of the reference.
 func (f *Fetcher) Fetch(ctx context.Context, r Reference) (*Fetched, error) {
 	defer f.Task.Done("")
@@ -51,8 +47,7 @@ func (f *Fetcher) Fetch(ctx context.Context, r Reference) (*Fetched, error) {
 		return nil, fmt.Errorf("%s is not fetched", r)
 	}
 	if err == nil {
-		sum := sha256.Sum256(got.Archive)
-		err = r.checkDigest(hex.EncodeToString(sum[:]))
+		err = r.checkDigest(userfile.Digest(got.Archive))
 	}
 	if err == nil {
 		got.Signature, err = f.signature(ctx, r)
@@ -68,10 +63,10 @@ func (f *Fetcher) signature(ctx context.Context, r Reference) ([]byte, error) {
 	var text []byte
 	var err error
 	if r.Kind == File {
-		text, err = filesystem.ReadFile(filesystem.OS{}, r.Path+SignatureExtension, signature.MaxSize)
+		text, err = filesystem.ReadFile(filesystem.OS{}, r.Path+signature.Extension, signature.MaxSize)
 	} else {
 		beside := *r.URL
-		beside.Path, beside.RawPath = beside.Path+SignatureExtension, ""
+		beside.Path, beside.RawPath = beside.Path+signature.Extension, ""
 		text, err = f.get(ctx, &beside, signature.MaxSize)
 	}
 	switch {

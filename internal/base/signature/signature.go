@@ -15,6 +15,9 @@ import (
 	"aead.dev/minisign"
 )
 
+// Extension is that of a file with the signature of the file beside it, as minisign names it.
+const Extension = ".minisig"
+
 // MaxSize is the maximum size of a signature, in bytes.
 const MaxSize = 4 << 10
 

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -56,13 +55,8 @@ func Open(data []byte) (*Plugin, error) {
 	if !ok {
 		return nil, fmt.Errorf("the archive has no %s, the module that the manifest names", m.Module.File)
 	}
-	if sum := digest(module); sum != m.Module.SHA256 {
+	if sum := userfile.Digest(module); sum != m.Module.SHA256 {
 		return nil, fmt.Errorf("its module %s has the SHA-256 %s, and the manifest names %s", m.Module.File, sum, m.Module.SHA256)
 	}
-	return &Plugin{Manifest: m, Archive: digest(data), Size: int64(len(data)), files: files}, nil
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return &Plugin{Manifest: m, Archive: userfile.Digest(data), Size: int64(len(data)), files: files}, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
@@ -32,7 +33,7 @@ func manifestOf(name, version, file, sum string) string {
 // packed returns the archive of a plugin with further files.
 func packed(t *testing.T, version string, more ...archive.File) []byte {
 	t.Helper()
-	data, err := archive.Encode(append(more, archive.File{Name: "plugin.toml", Data: []byte(manifestOf("it", version, "bin/it.wasm", digest([]byte(module))))},
+	data, err := archive.Encode(append(more, archive.File{Name: "plugin.toml", Data: []byte(manifestOf("it", version, "bin/it.wasm", userfile.Digest([]byte(module))))},
 		archive.File{Name: "bin/it.wasm", Data: []byte(module)}))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func TestAddedPluginIsReadAsItWas(t *testing.T) {
 		t.Errorf("the directory has the mode %v, %v", info.Mode(), err)
 	}
 	want := origin
-	want.Archive, want.Size = digest(data), int64(len(data))
+	want.Archive, want.Size = userfile.Digest(data), int64(len(data))
 	items, err := s.List()
 	if err != nil || len(items) != 1 {
 		t.Fatalf("%+v, %v", items, err)
@@ -110,7 +111,7 @@ func names(t *testing.T, dir string) []string {
 }
 
 func TestOpenRefusesInvalidPlugins(t *testing.T) {
-	sum := digest([]byte(module))
+	sum := userfile.Digest([]byte(module))
 	wasm := archive.File{Name: "it.wasm", Data: []byte(module)}
 	toml := func(text string) archive.File { return archive.File{Name: "plugin.toml", Data: []byte(text)} }
 	for name, c := range map[string]struct {
@@ -152,7 +153,7 @@ func TestDamagedPluginIsReportedAndReplaced(t *testing.T) {
 		want   string
 	}{
 		"a changed manifest": {func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, "plugin.toml"), []byte(manifestOf("evil", "1.0.0", "bin/it.wasm", digest([]byte(module)))), 0o600)
+			return os.WriteFile(filepath.Join(dir, "plugin.toml"), []byte(manifestOf("evil", "1.0.0", "bin/it.wasm", userfile.Digest([]byte(module)))), 0o600)
 		}, "its plugin.toml has the SHA-256"},
 		"a changed module": {func(dir string) error { return os.WriteFile(filepath.Join(dir, "bin/it.wasm"), []byte("evil"), 0o600) }, "its module bin/it.wasm has the SHA-256"},
 		"a changed text":   {func(dir string) error { return os.WriteFile(filepath.Join(dir, "README.md"), []byte("evil"), 0o600) }, "its archive has the SHA-256"},

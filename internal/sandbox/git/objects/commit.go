@@ -37,6 +37,18 @@ func (s *Store) Commit(hash plumbing.Hash) (Commit, error) {
 	return c, nil
 }
 
+// commitOf reads a commit of a history, without parents if it is one of those whose parents a shallow clone lacks. It ends with the call.
+func (s *Store) commitOf(hash plumbing.Hash, shallow map[plumbing.Hash]struct{}) (Commit, error) {
+	if err := s.spend(0); err != nil {
+		return Commit{}, err
+	}
+	c, err := s.Commit(hash)
+	if _, ok := shallow[hash]; ok {
+		c.parents = nil
+	}
+	return c, err
+}
+
 // parseCommit parses the content of a commit: header lines, an empty line and the message.
 func parseCommit(data []byte) (Commit, error) {
 	var c Commit

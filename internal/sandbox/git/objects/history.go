@@ -58,15 +58,9 @@ func (w *historyWalk) push(h plumbing.Hash) error {
 	if len(w.seen) == maxCommits {
 		return fmt.Errorf("not found among the newest %d commits, and older ones are not searched", maxCommits)
 	}
-	if err := w.store.spend(0); err != nil {
-		return err
-	}
-	c, err := w.store.Commit(h)
+	c, err := w.store.commitOf(h, w.shallow)
 	if err != nil {
 		return err
-	}
-	if _, ok := w.shallow[h]; ok {
-		c.parents = nil
 	}
 	q := &queuedCommit{hash: h, date: c.date, order: len(w.seen), parents: c.parents, matches: bytes.Contains(c.message, w.text)}
 	w.seen[h] = struct{}{}

@@ -94,15 +94,9 @@ func (w *rangeWalk) push(h plumbing.Hash, excluded bool) error {
 	if len(w.nodes) == maxCommits {
 		return fmt.Errorf("the history has more than %d commits, and older ones are not searched", maxCommits)
 	}
-	if err := w.store.spend(0); err != nil {
-		return err
-	}
-	c, err := w.store.Commit(h)
+	c, err := w.store.commitOf(h, w.shallow)
 	if err != nil {
 		return err
-	}
-	if _, ok := w.shallow[h]; ok {
-		c.parents = nil
 	}
 	n := &rangeNode{queuedCommit: queuedCommit{hash: h, date: c.date, order: len(w.nodes), parents: c.parents}, excluded: excluded}
 	w.nodes[h] = n
