@@ -16,7 +16,7 @@ type Request struct {
 	Name      string          // tool or prompt name, or resource URI, also of a completion's reference; empty for lists
 	Params    json.RawMessage // as the client sent them: a JSON object; nil if absent
 	Client    string          // "name/version" of the client; empty if it states none
-	Principal Principal
+	Principal *Principal      // on whose behalf the request is made; always set in the host process
 
 	// Members of Params, as the client sent them; nil or empty if absent.
 	Arguments json.RawMessage // arguments of a tool or prompt
@@ -35,8 +35,21 @@ type Request struct {
 	Recorded bool
 }
 
-// Principal identifies on whose behalf a request is made, as the transport has authenticated it.
-type Principal string
+// Principal is on whose behalf a request is made, as the transport has authenticated it. It is immutable. Sessions, streams, cursors and
+// questions belong to its ID. What a request may do is decided with the request's own principal, since the claims of one ID can change
+// from one request to the next.
+type Principal struct {
+	ID   string // unique: what is compared, and recorded in the audit log
+	Name string // of a named token; else empty
+
+	// Of a verified JWT; else empty.
+	Issuer, Subject string
+	Claims          map[string]any // as encoding/json decodes them; bounded
+	Groups          []string       // the claim of groups, if it is a list of strings
+}
+
+// String returns the ID.
+func (p *Principal) String() string { return p.ID }
 
 // Reference names the prompt, or the resource template, that a completion is for.
 type Reference struct{ Type, Name, URI string }

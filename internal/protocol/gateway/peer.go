@@ -11,9 +11,9 @@ import (
 )
 
 // The principals that the transports authenticate.
-const (
-	LocalUser   call.Principal = "local"  // the user who runs the host
-	TokenHolder call.Principal = "bearer" // a client that knows the bearer token of the HTTP transport
+var (
+	LocalUser   = &call.Principal{ID: "local"}  // the user who runs the host
+	TokenHolder = &call.Principal{ID: "bearer"} // a client that knows the bearer token of the HTTP transport
 )
 
 // Peer takes the messages that belong to one request: its response, and messages that precede it. A transport may use

@@ -22,7 +22,6 @@ import (
 // backend runs in a goroutine of its own.
 type session struct {
 	g       *Gateway
-	owner   call.Principal
 	own     Peer // takes the notifications that belong to no request
 	calls   *inflight
 	asks    *asks
@@ -38,6 +37,7 @@ type session struct {
 	handling sync.Mutex // held while a line is handled
 
 	// Guarded by handling.
+	by      *call.Principal    // on whose behalf the message is sent that is handled
 	refuses bool               // the server is shutting down, so that requests are refused
 	single  bool               // a single message is handled, whose call Handle returns
 	taken   func()             // see Session.Handle
@@ -46,10 +46,10 @@ type session struct {
 	can     interaction.Client // what the client can be asked, as declared in initialize
 }
 
-func newSession(g *Gateway, owner call.Principal, own Peer) *session {
+func newSession(g *Gateway, by *call.Principal, own Peer) *session {
 	s := &session{
 		g:     g,
-		owner: owner,
+		by:    by,
 		own:   own,
 		calls: newInflight(g.maxInFlight, pendingLines*g.maxLine),
 		asks:  newAsks(pendingLines * g.maxLine),

@@ -151,18 +151,18 @@ func (g *Gateway) NewTransport(ended <-chan struct{}) *Transport {
 type Session struct{ s *session }
 
 // Open opens the session of a client that begins with initialize. own takes the notifications that belong to no request.
-func (t *Transport) Open(owner call.Principal, own Peer) *Session {
+func (t *Transport) Open(owner *call.Principal, own Peer) *Session {
 	s := t.newSession(owner, own)
 	t.g.register(s)
 	return &Session{s}
 }
 
 // OpenOne opens the session of one request of the modern era.
-func (t *Transport) OpenOne(owner call.Principal) *Session {
+func (t *Transport) OpenOne(owner *call.Principal) *Session {
 	return &Session{t.newSession(owner, nil)}
 }
 
-func (t *Transport) newSession(owner call.Principal, own Peer) *session {
+func (t *Transport) newSession(owner *call.Principal, own Peer) *session {
 	s := newSession(t.g, owner, own)
 	s.calls.refuses = true
 	s.lists, s.runners, s.subscriptions.shared, s.asks.shared = t.lists, t.runners, &t.cost, &t.asking
@@ -170,10 +170,11 @@ func (t *Transport) newSession(owner call.Principal, own Peer) *session {
 }
 
 // Handle handles a message. For each message, it calls Respond or Skip of "to" once, possibly after it has returned. ctx is
-// the context of the calls that it starts. If it returns a function, that is the rest of the work, which the caller must call.
-func (s *Session) Handle(ctx context.Context, m *Message, to Peer) (rest func()) {
+// the context of the calls that it starts. "by" is on whose behalf the message is sent: it has the ID of the session's owner. If it returns a function, that is the rest of the work, which the caller must call.
+func (s *Session) Handle(ctx context.Context, m *Message, by *call.Principal, to Peer) (rest func()) {
 	s.s.handling.Lock()
 	defer s.s.handling.Unlock()
+	s.s.by = by
 	if m.single == nil {
 		s.s.batch(ctx, m.body, to)
 		return nil

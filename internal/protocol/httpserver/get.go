@@ -25,7 +25,7 @@ func (s *Server) checkSessionRequest(w http.ResponseWriter, r *http.Request) boo
 }
 
 // get opens the stream of a session's own messages, or resumes a stream.
-func (s *Server) get(w http.ResponseWriter, r *http.Request, owner call.Principal) {
+func (s *Server) get(w http.ResponseWriter, r *http.Request, owner *call.Principal) {
 	if !s.checkSessionRequest(w, r) {
 		return
 	}
@@ -86,7 +86,7 @@ func (s *session) event(id string) (st *stream, seq uint64, ok bool) {
 }
 
 // delete ends a session.
-func (s *Server) delete(w http.ResponseWriter, r *http.Request, owner call.Principal) {
+func (s *Server) delete(w http.ResponseWriter, r *http.Request, owner *call.Principal) {
 	if !s.checkSessionRequest(w, r) {
 		return
 	}

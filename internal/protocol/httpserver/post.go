@@ -38,7 +38,7 @@ const (
 )
 
 // post handles a message.
-func (s *Server) post(w http.ResponseWriter, r *http.Request, owner call.Principal) {
+func (s *Server) post(w http.ResponseWriter, r *http.Request, owner *call.Principal) {
 	s.begin()
 	defer s.done()
 	m, release := s.readMessage(w, r)
@@ -72,7 +72,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, owner call.Princip
 		return
 	}
 	defer session.leave()
-	s.legacy(w, r, session, m, release)
+	s.legacy(w, r, owner, session, m, release)
 }
 
 // readMessage reads and parses the message of a POST. If it is invalid, it answers with an error, and returns nil. release must
@@ -122,7 +122,7 @@ func (s *Server) isModern(h http.Header, m *gateway.Message) bool {
 }
 
 // modern handles a message of the modern era, which has no sessions. The end of the connection cancels the call.
-func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner call.Principal, m *gateway.Message) {
+func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner *call.Principal, m *gateway.Message) {
 	if refusal := s.checkModern(r.Header, m); refusal != nil {
 		writeJSON(w, statusOf(refusal), gateway.Response{ID: m.ID(), Err: refusal})
 		return
@@ -145,7 +145,7 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner call.Princ
 	st := newStream(0, &s.messages)
 	reader := st.attach(0)
 	defer st.detach(reader)
-	rest := session.Handle(ctx, m, st)
+	rest := session.Handle(ctx, m, owner, st)
 	if TestHook != nil {
 		TestHook(s.config.Gateway, m, func() {})
 	}
@@ -158,7 +158,7 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner call.Princ
 
 // sessionOf returns the session of a message of the legacy era, which may open it. If there is none, it answers with an error,
 // and returns nil.
-func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, owner call.Principal, m *gateway.Message) *session {
+func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, owner *call.Principal, m *gateway.Message) *session {
 	switch {
 	case !s.checkVersion(w, r, m.ID()):
 		return nil
@@ -187,14 +187,14 @@ func (s *Server) checkVersion(w http.ResponseWriter, r *http.Request, id []byte)
 func opens(m *gateway.Message) bool { return m.Method() == methodInitialize && m.ID() != nil }
 
 // legacy handles a message of a session. The call continues when the connection ends: release is called after both have ended.
-func (s *Server) legacy(w http.ResponseWriter, r *http.Request, session *session, m *gateway.Message, release func()) {
+func (s *Server) legacy(w http.ResponseWriter, r *http.Request, owner *call.Principal, session *session, m *gateway.Message, release func()) {
 	ended := afterBoth(release)
 	defer ended()
 	st := session.newStream(&s.messages)
 	reader := st.attach(0)
 	defer st.detach(reader)
 	s.count(st, ended)
-	rest := session.gateway.Handle(session.calls, m, st)
+	rest := session.gateway.Handle(session.calls, m, owner, st)
 	if TestHook != nil {
 		TestHook(s.config.Gateway, m, st.disconnect)
 	}
@@ -234,7 +234,7 @@ func afterBoth(f func()) func() {
 }
 
 // findSession returns the session that a request names. If there is none, it answers with an error, and returns nil.
-func (s *Server) findSession(w http.ResponseWriter, r *http.Request, owner call.Principal, id []byte) *session {
+func (s *Server) findSession(w http.ResponseWriter, r *http.Request, owner *call.Principal, id []byte) *session {
 	values := r.Header[headerSession]
 	if len(values) != 1 || values[0] == "" {
 		writeJSON(w, http.StatusBadRequest, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "the header Mcp-Session-Id is missing: send initialize first, or state protocol version " + gateway.ModernVersion + " in the request"}})
@@ -242,7 +242,7 @@ func (s *Server) findSession(w http.ResponseWriter, r *http.Request, owner call.
 	}
 	found := s.sessions.find(values[0], owner)
 	if found == nil {
-		s.report(r, RefusedSession, "there is no such session of its principal", "principal", owner) // the id may be that of another principal
+		s.report(r, RefusedSession, "there is no such session of its principal", "principal", owner.ID) // the id may be that of another principal
 		writeJSON(w, http.StatusNotFound, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "there is no session with this Mcp-Session-Id: send initialize without one"}})
 	}
 	return found

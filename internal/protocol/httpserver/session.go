@@ -20,7 +20,7 @@ const (
 // session is a session of the legacy era.
 type session struct {
 	id      string
-	owner   call.Principal
+	owner   string // the ID of a principal
 	gateway *gateway.Session
 	own     *stream // messages that belong to no request
 	calls   context.Context
@@ -53,8 +53,8 @@ func (all *sessions) init(s *Server) {
 }
 
 // open opens a session, which is not found until it is added. The id has 260 random bits.
-func (all *sessions) open(owner call.Principal) *session {
-	s := &session{id: rand.Text() + rand.Text(), owner: owner, own: newStream(0, &all.server.messages), used: time.Now(), active: 1}
+func (all *sessions) open(owner *call.Principal) *session {
+	s := &session{id: rand.Text() + rand.Text(), owner: owner.ID, own: newStream(0, &all.server.messages), used: time.Now(), active: 1}
 	s.own.resume()
 	s.calls, s.end = context.WithCancel(all.server.calls)
 	s.gateway = all.server.transport.Open(owner, s.own)
@@ -92,11 +92,11 @@ func (all *sessions) oldest() (oldest *session) {
 }
 
 // find returns the session of a principal with an id, and counts a request of it until leave is called; nil if there is none.
-func (all *sessions) find(id string, owner call.Principal) *session {
+func (all *sessions) find(id string, owner *call.Principal) *session {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	s := all.byID[id]
-	if s == nil || s.owner != owner {
+	if s == nil || s.owner != owner.ID {
 		return nil
 	}
 	s.mu.Lock()

@@ -171,7 +171,7 @@ func (g *generation) reportRefused(r call.Request) {
 	}
 	code, p := g.catalog.Refusal(r)
 	record := audit.Record{
-		Kind: audit.KindRefused, ID: g.audit.NewID(), Client: r.Client, Principal: string(r.Principal), Method: r.Method, Tool: r.Name,
+		Kind: audit.KindRefused, ID: g.audit.NewID(), Client: r.Client, Principal: r.Principal.ID, Method: r.Method, Tool: r.Name,
 		Outcome: audit.Denied, Code: code, BytesIn: int64(len(r.Params)),
 	}
 	if p != nil {

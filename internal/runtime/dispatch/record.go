@@ -45,7 +45,7 @@ func (q *queued) recorded(ctx context.Context, send func(record func(audit.Opera
 	record := audit.Record{
 		Time: time.Now(), Kind: audit.KindCall, ID: log.NewID(),
 		Plugin: q.plugin.Name, Version: q.plugin.Manifest.Version, Digest: q.plugin.Manifest.Module.SHA256,
-		Client: q.Client, Principal: string(q.Principal), Method: q.Method, Tool: q.Name,
+		Client: q.Client, Principal: q.Principal.ID, Method: q.Method, Tool: q.Name,
 		BytesIn: int64(len(q.Params)), Arguments: q.Arguments, Round: q.Interaction.Round,
 	}
 	if q.Method == abi.MethodComplete {
