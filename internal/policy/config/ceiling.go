@@ -23,6 +23,7 @@ type Ceiling struct {
 	Audited, AuditClosed bool
 	AuditLine            int
 	HTTP                 HTTPBounds
+	Sources              Sources
 	All                  Bounds    // bounds that apply to every plugin
 	Plugins              []Allowed // the allowed plugins; nil: every plugin is allowed
 	// Home is the value of ${home} in the paths of the ceiling. It does not come from the environment, which the user can set.
@@ -70,6 +71,7 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 		AuditClosed: audit.OneOf("on_failure", FailOpen, FailClosed) == FailClosed,
 		AuditLine:   audit.Line(),
 		HTTP:        readHTTPBounds(root.Table("http")),
+		Sources:     readSources(root.Table("sources")),
 		All:         readBounds(root.Table("ceiling")),
 	}
 	if root.Has("plugins") {

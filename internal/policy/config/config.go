@@ -36,6 +36,7 @@ type Config struct {
 	HTTP     *HTTPServer // the [http] table; nil: the config has none
 	// Credentials are all [credentials] tables, in the order of the config file.
 	Credentials []*Credential
+	Sources     Sources
 	Plugins     []Plugin // the plugins in the order of the config file, followed by those of included files
 	// Files are the files that the config consists of: first File, then each included file.
 	Files []File

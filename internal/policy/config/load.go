@@ -48,6 +48,7 @@ func (c *Config) readDoc(file string) tomlfile.Problems {
 	c.Defaults = Defaults{Limits: manifest.ReadLimits(limits), Deny: manifest.ReadDeny(defaults), Files: filesOf(file, defaults, limits)}
 	c.readAudit(root.Table("audit"))
 	c.readHTTPServer(root.Table("http"))
+	c.Sources = readSources(root.Table("sources"))
 	credentials := root.Table("credentials")
 	c.readCredentials(credentials)
 	for _, t := range root.Tables("plugins") {
