@@ -75,7 +75,7 @@ func addPinned(ctx context.Context, plugins store.Store, p config.Plugin, fetche
 	if err != nil {
 		return nil, err
 	}
-	signer, err := verifySignature(got, p.Signer)
+	signer, err := source.Verify(got.Archive, got.Signature, p.Signer)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Label(), err)
 	}

@@ -34,7 +34,7 @@ func push(t *testing.T, w *admintest.Workspace, repository, version string, key 
 	}
 	ref, err := registry.Parse(repository + ":" + version)
 	if err == nil {
-		_, err = (&registry.Client{}).Push(t.Context(), ref, registry.Artifact{Title: "first", Version: version, Archive: data, Signature: text})
+		_, err = (&registry.Client{}).Push(t.Context(), ref, registry.Artifact{Title: "first", Version: version, Content: data, Signature: text})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestVersionsOfRegistry(t *testing.T) {
 	for _, tag := range []string{"1.0.0", "v1.0.0", "v1.1.0", "1.2.0_build.1", "latest", "1.3"} {
 		ref, err := registry.Parse(repository + ":" + tag)
 		if err == nil {
-			_, err = (&registry.Client{}).Push(t.Context(), ref, registry.Artifact{Title: "first", Version: tag, Archive: []byte(tag)})
+			_, err = (&registry.Client{}).Push(t.Context(), ref, registry.Artifact{Title: "first", Version: tag, Content: []byte(tag)})
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -1,8 +1,6 @@
 package install
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,38 +11,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
 )
 
-// verifySignature returns the key that signed an archive: signer if that is set, which it is an error not to be, else the one that the
-// signature names, and the zero value for an archive that is not signed. A signature that does not fit is always an error.
-func verifySignature(got *source.Fetched, signer signature.Key) (signature.Key, error) {
-	if got.Signature == nil {
-		if !signer.IsZero() {
-			return signature.Key{}, fmt.Errorf("it is not signed, and must be signed with the key %s", signer)
-		}
-		return signature.Key{}, nil
-	}
-	s, err := signature.Parse(got.Signature)
-	if err != nil {
-		return signature.Key{}, fmt.Errorf("its signature cannot be used: %w", err)
-	}
-	key := signer
-	if key.IsZero() {
-		var ok bool
-		if key, ok = s.ClaimedKey(); !ok {
-			return signature.Key{}, fmt.Errorf("it is signed with the key %s, whose public key is not in the signature: pass --signer KEY with the one that the author publishes", s.KeyID())
-		}
-	}
-	_, err = s.Verify(bytes.NewReader(got.Archive), key)
-	switch claimed, ok := s.ClaimedKey(); {
-	case errors.Is(err, signature.ErrOtherKey) && ok && claimed != key:
-		return signature.Key{}, fmt.Errorf("it is signed with another key, which calls itself %s, and must be signed with %s", claimed, key)
-	case errors.Is(err, signature.ErrOtherKey):
-		return signature.Key{}, fmt.Errorf("it is signed with another key, with the identifier %s, and must be signed with %s", s.KeyID(), key)
-	case err != nil:
-		return signature.Key{}, err
-	}
-	return key, nil
-}
-
 // verifyStored returns the key that signed an archive of the store, the zero value if it was not signed.
 func verifyStored(archive []byte, o store.Origin) (signature.Key, error) {
 	if o.Signature == "" {
@@ -54,7 +20,7 @@ func verifyStored(archive []byte, o store.Origin) (signature.Key, error) {
 	if err != nil {
 		return signature.Key{}, fmt.Errorf("the signer in its record %w", err)
 	}
-	return verifySignature(&source.Fetched{Archive: archive, Signature: []byte(o.Signature)}, key)
+	return source.Verify(archive, []byte(o.Signature), key)
 }
 
 // checkSigner returns an error if the plugin is not signed with the key that its table in the config names, unless the user named another

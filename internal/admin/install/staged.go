@@ -45,7 +45,7 @@ func Stage(ctx context.Context, f *source.Fetcher, r source.Reference, signer si
 	if err != nil {
 		return nil, err
 	}
-	key, err := verifySignature(got, signer)
+	key, err := source.Verify(got.Archive, got.Signature, signer)
 	if err != nil {
 		return nil, usage.Errorf("%s: %w", r.Label(), err)
 	}

@@ -294,7 +294,7 @@ func importedOrigin(got *source.Fetched, sum, record string) (store.Origin, erro
 	if isExported && err != nil {
 		return store.Origin{}, fmt.Errorf("%s: %w", record, err)
 	}
-	if signer, err = verifySignature(got, signer); err != nil {
+	if signer, err = source.Verify(got.Archive, got.Signature, signer); err != nil {
 		return store.Origin{}, err
 	}
 	origin := originOf(got, signer)

@@ -154,7 +154,7 @@ func (t *target) store(ctx context.Context, client *registry.Client, m *manifest
 	if t.dir == "" {
 		ref := t.ref
 		var err error
-		ref.Digest, err = client.Push(ctx, ref, registry.Artifact{Title: m.Name, Version: m.Version, Archive: data, Signature: text})
+		ref.Digest, err = client.Push(ctx, ref, registry.Artifact{Title: m.Name, Version: m.Version, Content: data, Signature: text})
 		return ref.String(), err
 	}
 	if err := os.MkdirAll(t.dir, 0o777); err != nil {

@@ -181,7 +181,7 @@ func TestPublishToRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := (&registry.Client{}).Pull(t.Context(), ref)
-	if err != nil || got.Title != "hand" || got.Version != "1.2.3" || userfile.Digest(got.Archive) != p.Archive {
+	if err != nil || got.Title != "hand" || got.Version != "1.2.3" || userfile.Digest(got.Content) != p.Archive {
 		t.Fatalf("got %v", err)
 	}
 	s, err := signature.Parse(got.Signature)

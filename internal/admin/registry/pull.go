@@ -14,33 +14,38 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 )
 
-// Pull returns the artifact of a reference with a tag or digest. A tag is resolved once: everything else is fetched by digest, so that a tag
+// Pull returns the plugin of a reference with a tag or digest. A tag is resolved once: everything else is fetched by digest, so that a tag
 // that is moved meanwhile has no effect.
 func (c *Client) Pull(ctx context.Context, ref Reference) (*Artifact, error) {
+	return c.PullKind(ctx, ref, Plugin)
+}
+
+// PullKind is Pull for an artifact of a kind.
+func (c *Client) PullKind(ctx context.Context, ref Reference, kind Kind) (*Artifact, error) {
 	s, err := c.begin(ctx, ref, false)
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.pull(ctx)
+	a, err := s.pull(ctx, kind)
 	return a, s.problem(err)
 }
 
-func (s *session) pull(ctx context.Context) (*Artifact, error) {
-	content, digest, err := s.manifest(ctx)
+func (s *session) pull(ctx context.Context, kind Kind) (*Artifact, error) {
+	text, digest, err := s.manifest(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, tar, sig, err := decode(content)
+	m, content, sig, err := decode(text, kind)
 	if err != nil {
 		return nil, err
 	}
-	a := &Artifact{Digest: digest, Title: m.Annotations[titleAnnotation], Version: m.Annotations[versionAnnotation]}
+	a := &Artifact{Kind: kind, Digest: digest, Title: m.Annotations[titleAnnotation], Version: m.Annotations[versionAnnotation]}
 	if sig.Digest != "" {
 		if a.Signature, err = s.blob(ctx, sig); err != nil {
 			return nil, err
 		}
 	}
-	if a.Archive, err = s.blob(ctx, tar); err != nil {
+	if a.Content, err = s.blob(ctx, content); err != nil {
 		return nil, err
 	}
 	return a, nil

@@ -40,7 +40,7 @@ func (s *session) push(ctx context.Context, a Artifact) (string, error) {
 	if have != "" && IsVersion(s.ref.Tag) {
 		return "", usage.Errorf("the registry has another artifact under this version, with the digest %s: change the version in plugin.toml", have)
 	}
-	for _, blob := range [][]byte{emptyConfig, a.Signature, a.Archive} {
+	for _, blob := range [][]byte{emptyConfig, a.Signature, a.Content} {
 		if blob == nil {
 			continue
 		}

@@ -1,4 +1,4 @@
-// Package registry pulls plugins from OCI registries, and pushes them: an image manifest with the plugin's archive as a layer, and its
+// Package registry pulls plugins and signed documents from OCI registries, and pushes them: an image manifest with the content as a layer, and its
 // signature as a second one. Start with Parse, then Client.Pull or Client.Push.
 //
 // A registry is not trusted. What is pulled has the size and digest that its manifest declares, the manifest has the digest of the

@@ -41,7 +41,7 @@ func reference(t *testing.T, text string) Reference {
 }
 
 func sample(version string) Artifact {
-	return Artifact{Title: "notes", Version: version, Archive: bytes.Repeat([]byte(version), 1000), Signature: []byte("signature of " + version)}
+	return Artifact{Title: "notes", Version: version, Content: bytes.Repeat([]byte(version), 1000), Signature: []byte("signature of " + version)}
 }
 
 func TestPushAndPull(t *testing.T) {
@@ -209,7 +209,7 @@ func sending(path string, body func(good []byte) []byte) func(http.Handler) http
 
 func TestPullRefusesHostileRegistry(t *testing.T) {
 	want := sample("1.0.0")
-	archiveDigest, signatureDigest := userfile.Digest(want.Archive), userfile.Digest(want.Signature)
+	archiveDigest, signatureDigest := userfile.Digest(want.Content), userfile.Digest(want.Signature)
 	content, err := encode(want)
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestPullRefusesHostileRegistry(t *testing.T) {
 		if got := r.Header.Get("Authorization"); got != "" {
 			t.Errorf("the credential %q was sent to the target of a redirect", got)
 		}
-		_, _ = w.Write(want.Archive[1:])
+		_, _ = w.Write(want.Content[1:])
 	}))
 	defer elsewhere.Close()
 	for name, c := range map[string]struct {
@@ -242,10 +242,10 @@ func TestPullRefusesHostileRegistry(t *testing.T) {
 		"another media type in the header":   {on("GET", "/manifests/", asIndex), false, "it is no image manifest of OCI: its media type is \"application/vnd.oci.image.index"},
 		"another media type in the manifest": {replacing(`"mediaType":"application/vnd.oci.image.manifest.v1+json"`, `"mediaType":"application/vnd.docker.distribution.manifest.v2+json"`), false, "it is no image manifest of OCI"},
 		"another schema version":             {replacing(`"schemaVersion":2`, `"schemaVersion":1`), false, "it is no image manifest of OCI"},
-		"another type of artifact":           {replacing(artifactType, "application/vnd.example"), false, `it is no plugin: its artifact type is "application/vnd.example"`},
+		"another type of artifact":           {replacing(Plugin.artifactType(), "application/vnd.example"), false, `it is no plugin: its artifact type is "application/vnd.example"`},
 		"an unknown layer":                   {replacing(signatureType, "application/x"), false, `it has a layer of the type "application/x"`},
-		"two archives":                       {replacing(signatureType, archiveType), false, "it has two layers of the type " + archiveType},
-		"no archive":                         {sending("/manifests/", func(b []byte) []byte { return withoutLayers(b) }), false, "it has no layer with an archive"},
+		"two archives":                       {replacing(signatureType, "application/vnd.bulkhead.plugin.archive.v1.tar"), false, "it has two layers of the type application/vnd.bulkhead.plugin.archive.v1.tar"},
+		"no archive":                         {sending("/manifests/", func(b []byte) []byte { return withoutLayers(b) }), false, "it has no layer with its content"},
 		"a size beyond the bounds":           {replacing(`"size":5000`, `"size":100663297`), false, "would have 100663297 bytes, of at most 100663296"},
 		"a large signature":                  {replacing(`"size":18`, `"size":4097`), false, "would have 4097 bytes, of at most 4096"},
 		"a negative size":                    {replacing(`"size":5000`, `"size":-1`), false, "would have -1 bytes"},
@@ -349,7 +349,7 @@ func TestMovedTagHasNoEffectOnPull(t *testing.T) {
 	}
 	moved = false
 	got, err := client.Pull(t.Context(), ref)
-	if err != nil || got.Version != "1.0.0" || !bytes.Equal(got.Archive, sample("1.0.0").Archive) || !moved {
+	if err != nil || got.Version != "1.0.0" || !bytes.Equal(got.Content, sample("1.0.0").Content) || !moved {
 		t.Errorf("got %+v, %v, moved %t", got, err, moved)
 	}
 }
@@ -439,9 +439,11 @@ func FuzzDecode(f *testing.F) {
 	f.Add(good)
 	f.Add([]byte(`{}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		_, tar, sig, err := decode(content)
-		if err == nil && (!isDigest(tar.Digest) || tar.Size <= 0 || tar.Size > 96<<20 || sig.Size < 0 || sig.Size > 4<<10) {
-			t.Errorf("accepted %+v, %+v", tar, sig)
+		for kind, limit := range map[Kind]int64{Plugin: 96 << 20, Document: 1 << 20} {
+			_, layer, sig, err := decode(content, kind)
+			if err == nil && (!isDigest(layer.Digest) || layer.Size <= 0 || layer.Size > limit || sig.Size < 0 || sig.Size > 4<<10) {
+				t.Errorf("accepted %+v, %+v", layer, sig)
+			}
 		}
 	})
 }

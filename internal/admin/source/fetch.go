@@ -99,7 +99,7 @@ func (f *Fetcher) pull(ctx context.Context, r Reference) (*Fetched, error) {
 		return nil, usage.Errorf("%w", err)
 	}
 	r.OCI.Digest = a.Digest
-	return &Fetched{Archive: a.Archive, Signature: a.Signature, From: r}, nil
+	return &Fetched{Archive: a.Content, Signature: a.Signature, From: r}, nil
 }
 
 func readArchive(path string) ([]byte, error) {

@@ -16,22 +16,29 @@ func parseURL(text string) (Reference, error) {
 	if err != nil {
 		return Reference{}, usage.Errorf("the reference is not a URL: %w", withoutURL(err))
 	}
-	// The URL is not part of these errors: it can contain a password.
-	switch fragment, where := u.Fragment, "https://"+u.Host+u.Path; {
-	case u.Host == "":
-		return Reference{}, usage.Errorf("%s has no host", text)
-	case u.User != nil:
-		return Reference{}, usage.Errorf("the reference to %s contains a user name or password, which a config must not", u.Host)
-	case u.Scheme == "http" && !download.IsLoopback(strings.ToLower(u.Hostname())):
-		return Reference{}, usage.Errorf("http://%s is not encrypted: write https://; plain http is accepted on this machine only", u.Host)
-	case fragment == "":
-		return Reference{}, usage.Errorf("%s has no digest: append #%s and the SHA-256 of the archive, which its author publishes", where, digestPrefix)
-	default:
-		without := *u
-		without.Fragment, without.RawFragment = "", ""
-		r := Reference{Kind: HTTPS, URL: &without}
-		return r, r.setDigest(fragment, true)
+	if err := checkURL(u); err != nil {
+		return Reference{}, err
 	}
+	if u.Fragment == "" {
+		return Reference{}, usage.Errorf("https://%s%s has no digest: append #%s and the SHA-256 of the archive, which its author publishes", u.Host, u.Path, digestPrefix)
+	}
+	without := *u
+	without.Fragment, without.RawFragment = "", ""
+	r := Reference{Kind: HTTPS, URL: &without}
+	return r, r.setDigest(u.Fragment, true)
+}
+
+// checkURL refuses the URLs that are not fetched. The URL is not part of the errors: it can contain a password.
+func checkURL(u *url.URL) error {
+	switch {
+	case u.Host == "":
+		return usage.Errorf("%s:%s has no host", u.Scheme, u.Path)
+	case u.User != nil:
+		return usage.Errorf("the reference to %s contains a user name or password, which a config must not", u.Host)
+	case u.Scheme == "http" && !download.IsLoopback(strings.ToLower(u.Hostname())):
+		return usage.Errorf("http://%s is not encrypted: write https://; plain http is accepted on this machine only", u.Host)
+	}
+	return nil
 }
 
 // get returns the content of u, which has at most limit bytes. It sends no credentials.

@@ -1,4 +1,4 @@
-// Package source fetches the archives of plugins by the references that people and configs write. Start with Parse and Fetch. What is
+// Package source fetches the archives of plugins, and signed documents, by the references that people and configs write. Start with Parse and Fetch. What is
 // fetched is untrusted: the bounds of its size and of the time are checked here, its content by package store.
 package source
 

@@ -340,7 +340,7 @@ func TestFetchFromRegistry(t *testing.T) {
 	}
 	_, err = (&Fetcher{}).Fetch(t.Context(), r)
 	hosttest.WantUsage(t, err, text+": the registry does not have it")
-	digest, err := (&registry.Client{}).Push(t.Context(), r.OCI, registry.Artifact{Title: "it", Version: "1.0.0", Archive: []byte("content"), Signature: []byte("signature")})
+	digest, err := (&registry.Client{}).Push(t.Context(), r.OCI, registry.Artifact{Title: "it", Version: "1.0.0", Content: []byte("content"), Signature: []byte("signature")})
 	if err != nil {
 		t.Fatal(err)
 	}
