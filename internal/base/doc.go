@@ -22,6 +22,7 @@
 //   - origin: parses and normalizes the origin of a URL
 //   - ownedpath: whether other users can change a file or directory; the format of the state directory
 //   - signature: signs files and verifies signatures, in the format of minisign
+//   - signedfile: keeps signed files that were fetched, and refuses older ones
 //   - filelock: locks between processes
 //   - tempdir: temporary directories that the next process removes if their own is killed
 //   - guard: turns panics into errors

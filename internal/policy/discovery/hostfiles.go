@@ -14,7 +14,7 @@ func hostFiles(f *Found) []string {
 	s := f.Options.System
 	// The default paths of the config are included even if no config exists there: a config that a plugin creates there would
 	// be used at the next start.
-	own := []string{f.CacheDir, storeIn(s).Dir, f.Places.State, stateDir(s), f.Config, s.absolute(config.FileName), configDir(s)}
+	own := []string{f.CacheDir, dataDir(s), f.Places.State, stateDir(s), f.Config, s.absolute(config.FileName), configDir(s)}
 	if f.Places.Project != "" {
 		own = append(own, filepath.Join(f.Places.Project, config.FileName))
 	}

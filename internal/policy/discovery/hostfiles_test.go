@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -22,7 +23,7 @@ func TestHostFilesAreKnown(t *testing.T) {
 		folders:     []string{"/opt/plugins/a"},
 	})
 	for _, want := range []string{
-		storeIn(system).Dir, "/cache/bulkhead", "/state/bulkhead", "/etc/team.toml", "/log/audit", "/log/audit.key", "/log/audit.1", "/run/token", "/opt/plugins/a",
+		filepath.Dir(storeIn(system).Dir), "/cache/bulkhead", "/state/bulkhead", "/etc/team.toml", "/log/audit", "/log/audit.key", "/log/audit.1", "/run/token", "/opt/plugins/a",
 		"/w/here/bulkhead.toml", "/w/bulkhead.toml", // files that do not exist yet
 	} {
 		if !slices.Contains(got, want) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signedfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
@@ -140,9 +141,12 @@ type baseDefault struct {
 // stateDir returns the directory of the plugins' state and of the trust records; "" if there is no location for it.
 func stateDir(s System) string { return ownDir(s, "XDG_STATE_HOME", defaultState) }
 
+// dataDir returns the directory of what was fetched; "" if there is no location for it.
+func dataDir(s System) string { return ownDir(s, "XDG_DATA_HOME", defaultData) }
+
 // storeIn returns the store of plugins that were fetched.
 func storeIn(s System) store.Store {
-	if dir := ownDir(s, "XDG_DATA_HOME", defaultData); dir != "" {
+	if dir := dataDir(s); dir != "" {
 		return store.In(filepath.Join(dir, "plugins"))
 	}
 	return store.In("")
@@ -152,6 +156,15 @@ func storeIn(s System) store.Store {
 func Store(s System) (store.Store, error) {
 	s, err := s.complete()
 	return storeIn(s), err
+}
+
+// Catalogues returns the directory of the catalogues that were fetched, which need not exist; its path is empty if there is no location for it.
+func Catalogues(s System) (signedfile.Dir, error) {
+	s, err := s.complete()
+	if dir := dataDir(s); dir != "" && err == nil {
+		return signedfile.Dir{Path: filepath.Join(dir, "catalogues")}, nil
+	}
+	return signedfile.Dir{}, err
 }
 
 func cacheDir(s System) string { return ownDir(s, "XDG_CACHE_HOME", defaultCache) }
