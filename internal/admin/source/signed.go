@@ -10,6 +10,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/registry"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signedfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
@@ -47,21 +48,15 @@ func Verify(content, text []byte, signer signature.Key) (signature.Key, error) {
 	return key, nil
 }
 
-// Document is a signed TOML file, such as a catalogue.
-type Document struct {
-	Content   []byte
-	Signature []byte // content of the file .minisig beside it, or of the artifact's layer
-}
-
 // Document returns the signed file of at most tomlfile.MaxSize bytes at a path, https://HOST/PATH or oci://REGISTRY/NAME:TAG, which must be
 // signed with the key.
-func (f *Fetcher) Document(ctx context.Context, from string, key signature.Key) (*Document, error) {
+func (f *Fetcher) Document(ctx context.Context, from string, key signature.Key) (*signedfile.File, error) {
 	defer f.Task.Done("")
 	r, err := ParseDocument(from)
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{}
+	d := &signedfile.File{}
 	switch r.Kind {
 	case OCI:
 		var a *registry.Artifact
@@ -78,8 +73,11 @@ func (f *Fetcher) Document(ctx context.Context, from string, key signature.Key) 
 	if err == nil && r.Kind != OCI {
 		d.Signature, err = f.signature(ctx, r)
 	}
+	if err == nil && key.IsZero() {
+		err = errors.New("there is no key with which it must be signed")
+	}
 	if err == nil {
-		err = d.Verify(key)
+		_, err = Verify(d.Content, d.Signature, key)
 	}
 	if err != nil {
 		return nil, usage.Errorf("%s: %w", r.Label(), usage.Cause(err))
@@ -87,16 +85,7 @@ func (f *Fetcher) Document(ctx context.Context, from string, key signature.Key) 
 	return d, nil
 }
 
-// Verify returns an error if the document is not signed with the key.
-func (d *Document) Verify(key signature.Key) error {
-	if key.IsZero() {
-		return errors.New("there is no key with which it must be signed")
-	}
-	_, err := Verify(d.Content, d.Signature, key)
-	return err
-}
-
-// ParseDocument parses the address of a Document. A path must be absolute, and is that of a File.
+// ParseDocument parses the address of a document. A path must be absolute, and is that of a File.
 func ParseDocument(from string) (Reference, error) {
 	scheme, _, isURL := strings.Cut(from, "://")
 	switch {
