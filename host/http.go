@@ -44,6 +44,9 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	case now.Invalid != nil:
 		return &UsageError{Err: now.Invalid}
 	}
+	if err := refuseClients(now.Found); err != nil {
+		return err
+	}
 	settings := o.over(now.HTTP)
 	token, err := readToken(h.options.System, settings)
 	if err != nil {
@@ -90,6 +93,14 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 		o.Listening(url)
 	}
 	return server.Serve(ctx, listener, h.Drain)
+}
+
+// refuseClients returns an error if the config has [[clients]]: who wrote them relies on them.
+func refuseClients(found *discovery.Found) error {
+	if len(found.Clients.Tables) == 0 {
+		return nil
+	}
+	return usage.Errorf("%s has [[clients]], which this version does not apply to HTTP yet: serve without --http, or remove the tables", found.Config)
 }
 
 // over returns the settings of c, the config's [http], in which the options that are set replace the corresponding ones.
@@ -207,6 +218,9 @@ func (s *served) allows(found *discovery.Found) error {
 	if why := found.Ceiling.HTTPProblem(s.at.loopback, s.at.token, s.at.encrypted); why != "" {
 		err := usage.Errorf("%s any more", why)
 		s.stop(err)
+		return err
+	}
+	if err := refuseClients(found); err != nil {
 		return err
 	}
 	if found.Untrusted == nil && !s.settings.Equal(found.HTTP) {

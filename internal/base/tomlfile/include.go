@@ -4,7 +4,7 @@ import "fmt"
 
 // Include merges another document into d: its tables key by key, the items of its array of tables at the top-level key
 // list after those of d, and all other values as a whole. A value in d's own file takes precedence. A key that an earlier
-// Include has added is a conflict. Top-level keys of other that were read already are not merged.
+// Include has added is a conflict, and so are two arrays of tables, whose order may matter. Top-level keys of other that were read already are not merged.
 //
 // Problems continue to name the file that they are in. other must not be used afterwards.
 func (d *Doc) Include(other *Doc, list string) {
@@ -38,14 +38,21 @@ func (d *Doc) merge(into *node, key string, value *node, path string) {
 		for _, e := range value.entries {
 			d.merge(have, e.key, e.node, join(path, e.key))
 		}
-	case have.file != "" || have.kind == table || value.kind == table:
-		file := have.file
+	case have.file != "" || have.kind == table || value.kind == table || have.isTables() && value.isTables():
+		file, remedy := have.file, fmt.Sprintf("keep one of the two, or set it in %s, which takes precedence", d.file)
 		if file == "" {
 			file = d.file
 		}
-		d.Add(Problem{File: value.file, Line: value.line, Key: path, What: fmt.Sprintf("is also set in %s:%d", file, have.line),
-			Remedy: fmt.Sprintf("keep one of the two, or set it in %s, which takes precedence", d.file)})
+		if value.isTables() {
+			remedy = "keep all tables in one file: their order matters"
+		}
+		d.Add(Problem{File: value.file, Line: value.line, Key: path, What: fmt.Sprintf("is also set in %s:%d", file, have.line), Remedy: remedy})
 	}
+}
+
+// isTables reports whether n is an array of tables that is not empty.
+func (n *node) isTables() bool {
+	return n.kind == array && len(n.items) > 0 && n.items[0].kind == table
 }
 
 // setFile sets the file of all nodes that do not have one.

@@ -140,6 +140,9 @@ func (c *Catalog) Report() {
 	for _, conflict := range c.Conflicts {
 		c.Options.Log.Warn(conflict.String())
 	}
+	for _, problem := range c.ClientProblems() {
+		c.Options.Log.Warn(problem.String())
+	}
 }
 
 // WarnOfUnusedEnv logs which granted variables no plugin requests.

@@ -56,6 +56,7 @@ func (c *Catalog) Same(other *Catalog) bool {
 func (c *Catalog) ServesSame(other *Catalog) bool {
 	a, b := c.Found, other.Found
 	return slices.EqualFunc(c.Plugins, other.Plugins, (*Plugin).servesSame) && reflect.DeepEqual(a.Server, b.Server) &&
+		reflect.DeepEqual(a.Clients.WithoutLines(), b.Clients.WithoutLines()) &&
 		reflect.DeepEqual(auditWithoutLine(a.Audit), auditWithoutLine(b.Audit)) && a.HTTP.Equal(b.HTTP) && reflect.DeepEqual(a.Ceiling, b.Ceiling) &&
 		reflect.DeepEqual([]any{a.Untrusted, a.Invalid, a.NoPlugins}, []any{b.Untrusted, b.Invalid, b.NoPlugins})
 }
@@ -111,7 +112,7 @@ func (p *Plugin) ModuleVersion() string {
 
 // withoutLines returns a grant without what only messages use, such as lines of the config.
 func withoutLines(g config.Grant) config.Grant {
-	g.Withheld = nil
+	g.Withheld, g.Cuts = nil, nil
 	g.HTTP = slices.Clone(g.HTTP)
 	for i := range g.HTTP {
 		if c := g.HTTP[i].Credential; c != nil {

@@ -25,7 +25,10 @@ type Plugin struct {
 	Problem  string             // why the plugin offers nothing; empty if it is offered
 	Problems tomlfile.Problems  // problems of the manifest, and of the plugin's table in the config
 	Tools    []*Tool            // the granted tools
-	Log      hclog.Logger       // named after the plugin
+	// WorkerTools are the tools that a worker is set up for. They are those of the Catalog that New returned, in the order of their output
+	// numbers, whatever part of them a client gets.
+	WorkerTools []*Tool
+	Log         hclog.Logger // named after the plugin
 
 	checksReadiness bool // whether tools whose requirements are not met are left out
 	lacks           []ready.Lack
@@ -76,6 +79,7 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 		}
 		p.Tools = append(p.Tools, t)
 	}
+	p.WorkerTools = p.Tools
 	return p
 }
 

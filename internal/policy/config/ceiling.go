@@ -39,7 +39,8 @@ type Allowed struct {
 
 // Bounds are the maximum grant of a plugin.
 type Bounds struct {
-	Key        string // key of the table that sets these bounds: ceiling, plugins[1]
+	File       string // the file of the table that sets these bounds
+	Key        string // key of that table: ceiling, plugins[1], clients[0]
 	AllowTools []string
 	DenyTools  []string
 	ReadOnly   bool
@@ -72,14 +73,14 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 		AuditLine:   audit.Line(),
 		HTTP:        readHTTPBounds(root.Table("http")),
 		Sources:     readSources(root.Table("sources")),
-		All:         readBounds(root.Table("ceiling")),
+		All:         readBounds(root.Table("ceiling"), checkCeilingPath),
 	}
 	if root.Has("plugins") {
 		c.Plugins = []Allowed{}
 	}
 	for _, t := range root.Tables("plugins") {
 		c.Plugins = append(c.Plugins, Allowed{
-			Name: t.Required("name", "write the name of a plugin"), SHA256: manifest.ReadDigest(t, "sha256"), Bounds: readBounds(t),
+			Name: t.Required("name", "write the name of a plugin"), SHA256: manifest.ReadDigest(t, "sha256"), Bounds: readBounds(t, checkCeilingPath),
 		})
 	}
 	for i, p := range c.Plugins {
@@ -92,13 +93,15 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 	return c, doc.Problems()
 }
 
-func readBounds(t *tomlfile.Table) Bounds {
+// readBounds reads the bounds in t. checkPath validates the paths of directories.
+func readBounds(t *tomlfile.Table, checkPath func(path string) error) Bounds {
 	b := Bounds{
+		File:       t.File(),
 		Key:        t.Name(),
 		AllowTools: readGlobs(t, "allow_tools"),
 		DenyTools:  readGlobs(t, "deny_tools"),
 		ReadOnly:   t.Bool("read_only", false),
-		FS:         manifest.ReadFS(t, "fs", checkCeilingPath),
+		FS:         manifest.ReadFS(t, "fs", checkPath),
 		Deny:       manifest.ReadDeny(t),
 		HTTP:       (&Config{}).readHTTP(t),
 		Git:        manifest.ReadGit(t, "git", checkCeilingPath),
@@ -166,8 +169,8 @@ func (c *Ceiling) bounds() []Bounds {
 }
 
 // at formats the position of a key for messages: ceiling.fs (/etc/bulkhead/bulkhead.toml:12).
-func (c *Ceiling) at(b Bounds, key string) string {
-	return fmt.Sprintf("%s.%s (%s:%d)", b.Key, key, c.File, lineOf(b.Lines, key, b.Line))
+func (b Bounds) at(key string) string {
+	return fmt.Sprintf("%s.%s (%s:%d)", b.Key, key, b.File, lineOf(b.Lines, key, b.Line))
 }
 
 // AuditProblem returns the reason why the ceiling forbids use of the config in file; empty if the ceiling allows it.

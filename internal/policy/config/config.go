@@ -34,6 +34,7 @@ type Config struct {
 	Defaults Defaults
 	Audit    *Audit      // nil: no audit log is kept
 	HTTP     *HTTPServer // the [http] table; nil: the config has none
+	Clients  Clients
 	// Credentials are all [credentials] tables, in the order of the config file.
 	Credentials []*Credential
 	Sources     Sources
@@ -193,6 +194,8 @@ type Places struct {
 	// Around is the top level of the repository of which Project is a part; empty if Project is no part of one, or if another user may have
 	// created the repository.
 	Around string
+	// Client is the value of ${client} in the paths of [[clients]]; empty: no such path can be granted.
+	Client string
 	Cwd    string
 	Home   string
 	State  string // directory that contains the state directories of all plugins; empty: there is no such directory

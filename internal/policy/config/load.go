@@ -47,7 +47,10 @@ func (c *Config) readDoc(file string) tomlfile.Problems {
 	limits := defaults.Table("limits")
 	c.Defaults = Defaults{Limits: manifest.ReadLimits(limits), Deny: manifest.ReadDeny(defaults), Files: filesOf(file, defaults, limits)}
 	c.readAudit(root.Table("audit"))
-	c.readHTTPServer(root.Table("http"))
+	c.readClients(root)
+	http := root.Table("http")
+	c.readOthers(http)
+	c.readHTTPServer(http)
 	c.Sources = readSources(root.Table("sources"))
 	credentials := root.Table("credentials")
 	c.readCredentials(credentials)

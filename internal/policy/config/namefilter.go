@@ -14,14 +14,30 @@ import (
 type Filter struct {
 	Allow []string // globs of allowed names; nil: all names are allowed; empty: no name is
 	Deny  []string // globs of denied names, which override Allow
+	// Within is a filter that must allow the names too; nil: there is none. Two lists of globs have no intersection that is a list of globs.
+	Within *Filter
 }
 
-// Allowed reports whether a glob of Allow matches name and no glob of Deny does. An invalid glob in Allow matches nothing; in Deny it
+// and returns the intersection of f and g.
+func (f Filter) and(g Filter) Filter {
+	switch {
+	case g.Allow == nil && g.Deny == nil && g.Within == nil:
+		return f
+	case f.Within != nil:
+		within := f.Within.and(g)
+		f.Within = &within
+	default:
+		f.Within = &g
+	}
+	return f
+}
+
+// Allowed reports whether a glob of Allow matches name and no glob of Deny does, and Within allows it. An invalid glob in Allow matches nothing; in Deny it
 // matches everything.
 func (f Filter) Allowed(name string) bool {
 	denies := func(glob string) bool { return !validGlob(glob) || matchGlob(glob, name) }
 	allows := func(glob string) bool { return validGlob(glob) && matchGlob(glob, name) }
-	return !slices.ContainsFunc(f.Deny, denies) && (f.Allow == nil || slices.ContainsFunc(f.Allow, allows))
+	return !slices.ContainsFunc(f.Deny, denies) && (f.Allow == nil || slices.ContainsFunc(f.Allow, allows)) && (f.Within == nil || f.Within.Allowed(name))
 }
 
 // AllowedBelow reports whether f may allow a name that begins with prefix. The result can be a false positive, but never a false
@@ -29,7 +45,7 @@ func (f Filter) Allowed(name string) bool {
 func (f Filter) AllowedBelow(prefix string) bool {
 	denies := func(glob string) bool { return !validGlob(glob) || endsInStar(glob) && matchGlob(glob, prefix) }
 	allows := func(glob string) bool { return validGlob(glob) && matchesBelow(glob, prefix) }
-	return !slices.ContainsFunc(f.Deny, denies) && (f.Allow == nil || slices.ContainsFunc(f.Allow, allows))
+	return !slices.ContainsFunc(f.Deny, denies) && (f.Allow == nil || slices.ContainsFunc(f.Allow, allows)) && (f.Within == nil || f.Within.AllowedBelow(prefix))
 }
 
 // endsInStar reports whether the last element of a valid glob is *.

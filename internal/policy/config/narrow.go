@@ -28,7 +28,7 @@ func (c *Ceiling) Narrow(m *manifest.Manifest, p Plugin, places Places, g Grant)
 	if c == nil {
 		return g, nil
 	}
-	n := narrowing{decision{m: m, p: p, places: places, grant: g}, c, c.places(places)}
+	n := narrowing{decision: decision{m: m, p: p, places: places, grant: g}, bounds: c.places(places)}
 	own, why := c.allowed(m)
 	if why != "" {
 		problem := tomlfile.Problem{File: p.File, Line: p.Line, Key: p.Key, What: fmt.Sprintf("%s is not allowed: %s", m.Name, why), Remedy: askAdmin}
@@ -46,31 +46,36 @@ func (c *Ceiling) Narrow(m *manifest.Manifest, p Plugin, places Places, g Grant)
 
 const askAdmin = "remove it from the config, or ask the administrator of this machine to allow it"
 
-// narrowing is the state of one call of Narrow.
+// narrowing is the state of one call of Narrow, of a ceiling or of a client's table.
 type narrowing struct {
 	decision
-	ceiling *Ceiling
-	bounds  Places // values of the variables in the ceiling's paths
+	bounds Places // values of the variables in the bounds' paths
+	// client is set if the bounds are those of a [[clients]] table. They are narrower by intention, so nothing that they remove is reported
+	// as a warning, and they grant the directories inside of granted ones.
+	client bool
+	own    []string // the host's own files and directories
 }
 
 func (n *narrowing) narrow(b Bounds) {
 	n.tools(b)
+	inner, hidden := n.innerDirectories(b)
 	n.directories(b)
+	n.grant.FS = append(n.grant.FS, inner...)
 	n.repositories(b)
 	n.origins(b)
 	n.variables(b)
 	n.asks(b)
 	n.limits(b)
 	n.grant.Deny = slices.Clone(n.grant.Deny)
-	for _, p := range b.Deny {
+	for _, p := range slices.Concat(b.Deny, hidden) {
 		if !slices.Contains(n.grant.Deny, p) {
 			n.grant.Deny = append(n.grant.Deny, p)
-			n.grant.Cuts = append(n.grant.Cuts, Cut{"deny", p, n.ceiling.at(b, "deny")})
+			n.grant.Cuts = append(n.grant.Cuts, Cut{"deny", p, b.at("deny")})
 		}
 	}
 	if b.Pristine && n.grant.Reused {
 		n.grant.Reused = false
-		n.cut("isolation", "isolation", "isolation = \"reused\" is not granted", n.ceiling.at(b, "isolation")+" does not allow it", 0)
+		n.cut("isolation", "isolation", "isolation = \"reused\" is not granted", b.at("isolation")+" does not allow it", 0)
 	}
 }
 
@@ -78,6 +83,9 @@ func (n *narrowing) narrow(b Bounds) {
 // the line of key is reported.
 func (n *narrowing) cut(key, item, what, why string, line int) {
 	n.grant.Cuts = append(n.grant.Cuts, Cut{key, item, why})
+	if n.client {
+		return
+	}
 	file := n.p.File
 	if line == 0 {
 		line = n.line(key)
@@ -96,11 +104,11 @@ func (n *narrowing) tools(b Bounds) {
 		glob, denied := firstMatch(b.DenyTools, t.Name)
 		switch _, allowed := firstMatch(b.AllowTools, t.Name); {
 		case denied:
-			why = fmt.Sprintf("denied by %s in %s", tomlfile.Quote(glob), n.ceiling.at(b, "deny_tools"))
+			why = fmt.Sprintf("denied by %s in %s", tomlfile.Quote(glob), b.at("deny_tools"))
 		case b.AllowTools != nil && !allowed:
-			why = "not in " + n.ceiling.at(b, "allow_tools")
+			why = "not in " + b.at("allow_tools")
 		case b.ReadOnly && t.Write:
-			why = "writes, and " + n.ceiling.at(b, "read_only") + " does not allow that"
+			why = "writes, and " + b.at("read_only") + " does not allow that"
 		default:
 			offered = append(offered, t)
 			continue
@@ -121,16 +129,16 @@ func (n *narrowing) directories(b Bounds) {
 		}
 		if b.ReadOnly && m.Access == manifest.ReadWrite {
 			m.Access = manifest.Read
-			n.cut("fs", m.Path, m.Path+" is granted read-only", n.ceiling.at(b, "read_only")+" allows no more", n.lineOfDirectory(m.Path))
+			n.cut("fs", m.Path, m.Path+" is granted read-only", b.at("read_only")+" allows no more", n.lineOfDirectory(m.Path))
 		}
 		if b.FS != nil {
 			within, access := n.containing(b.FS, m.Path, m.Access)
 			if within == nil {
-				n.cut("fs", m.Path, m.Path+" is not granted", "it is in none of the directories of "+n.ceiling.at(b, "fs"), n.lineOfDirectory(m.Path))
+				n.cut("fs", m.Path, m.Path+" is not granted", "it is in none of the directories of "+b.at("fs"), n.lineOfDirectory(m.Path))
 				continue
 			}
 			if access != m.Access {
-				n.cut("fs", m.Path, m.Path+" is granted read-only", n.ceiling.at(b, "fs")+" allows no more", n.lineOfDirectory(m.Path))
+				n.cut("fs", m.Path, m.Path+" is granted read-only", b.at("fs")+" allows no more", n.lineOfDirectory(m.Path))
 			}
 			m.Access, m.Within = access, innermost(m.Within, within)
 		}
@@ -214,7 +222,7 @@ func (n *narrowing) repositories(b Bounds) {
 		line := n.lineOfRepository(g.Repo)
 		if b.ReadOnly && g.Access != manifest.Read {
 			g.Access = manifest.Read
-			n.cut("git", g.Repo, "the repository "+g.Repo+" is granted read-only", n.ceiling.at(b, "read_only")+" allows no more", line)
+			n.cut("git", g.Repo, "the repository "+g.Repo+" is granted read-only", b.at("read_only")+" allows no more", line)
 		}
 		if bounds != nil {
 			var dirs []manifest.FS
@@ -223,11 +231,11 @@ func (n *narrowing) repositories(b Bounds) {
 			}
 			within, access := n.containing(dirs, g.Repo, g.Access)
 			if within == nil {
-				n.cut("git", g.Repo, "the repository "+g.Repo+" is not granted", "it is in none of the directories of "+n.ceiling.at(b, key), line)
+				n.cut("git", g.Repo, "the repository "+g.Repo+" is not granted", "it is in none of the directories of "+b.at(key), line)
 				continue
 			}
 			if access != g.Access {
-				n.cut("git", g.Repo, "the repository "+g.Repo+" is granted "+reducedTo(access), n.ceiling.at(b, key)+" allows no more", line)
+				n.cut("git", g.Repo, "the repository "+g.Repo+" is granted "+reducedTo(access), b.at(key)+" allows no more", line)
 			}
 			g.Access, g.Within = access, innermost(g.Within, within)
 		}
@@ -282,7 +290,7 @@ func (n *narrowing) remotes(b Bounds, bounds []manifest.Git, key string, g *Git,
 		if anyAllowed {
 			by = "http"
 		}
-		n.cut("git", r, fmt.Sprintf("the remote %s of %s is not granted", r, g.Repo), "it is not in "+n.ceiling.at(b, by), line)
+		n.cut("git", r, fmt.Sprintf("the remote %s of %s is not granted", r, g.Repo), "it is not in "+b.at(by), line)
 	}
 	g.Remotes = out
 }
@@ -321,17 +329,17 @@ func (n *narrowing) origins(b Bounds) {
 		}
 		i := FindHTTP(b.HTTP, h)
 		if i < 0 && h.PublicWeb {
-			n.cut(key, h.String(), h.String()+" is not granted", "only origins that are in "+n.ceiling.at(b, "http")+" are", line)
+			n.cut(key, h.String(), h.String()+" is not granted", "only origins that are in "+b.at("http")+" are", line)
 			granted = append(granted, n.publicOrigins(b)...)
 			continue
 		}
 		if i < 0 {
-			n.cut(key, h.String(), h.String()+" is not granted", "it is not in "+n.ceiling.at(b, "http"), line)
+			n.cut(key, h.String(), h.String()+" is not granted", "it is not in "+b.at("http"), line)
 			continue
 		}
 		if h.Private && !b.HTTP[i].Private {
 			h.Private = false
-			n.cut(key, h.String(), h.String()+" is granted without private = true", n.ceiling.at(b, "http")+" does not allow that", line)
+			n.cut(key, h.String(), h.String()+" is granted without private = true", b.at("http")+" does not allow that", line)
 			if h.Credential != nil && h.Origin.Scheme == "http" {
 				continue // the credential must not be sent over plain http to an address that is not private
 			}
@@ -363,7 +371,7 @@ func (n *narrowing) variables(b Bounds) {
 			env[name] = n.grant.Env[name]
 			continue
 		}
-		n.cut("env", name, "the variable "+name+" is not granted", "it is not in "+n.ceiling.at(b, "env"), n.line("env."+name))
+		n.cut("env", name, "the variable "+name+" is not granted", "it is not in "+b.at("env"), n.line("env."+name))
 	}
 	n.grant.Env = env
 }
@@ -382,7 +390,7 @@ func (n *narrowing) asks(b Bounds) {
 		if i := slices.Index(n.p.Ask, kind); i >= 0 {
 			line = n.line(fmt.Sprintf("ask[%d]", i))
 		}
-		n.cut("ask", string(kind), "asking clients for "+string(kind)+" is not granted", "it is not in "+n.ceiling.at(b, "ask"), line)
+		n.cut("ask", string(kind), "asking clients for "+string(kind)+" is not granted", "it is not in "+b.at("ask"), line)
 	}
 	n.grant.Ask = granted
 }
@@ -395,7 +403,7 @@ func (n *narrowing) limits(b Bounds) {
 		if after.Value == before[i].Value {
 			continue
 		}
-		key, why := "limits."+after.Key, n.ceiling.at(b, "limits")+" allows no more"
+		key, why := "limits."+after.Key, b.at("limits")+" allows no more"
 		if asked := n.p.Limits.List()[i].Value; asked != 0 && asked == before[i].Value {
 			n.cut(key, before[i].Text, fmt.Sprintf("%s is reduced to %s", before[i].Text, after.Text), why, n.line("limits"))
 			continue

@@ -24,6 +24,7 @@ type Found struct {
 	Defaults    config.Defaults
 	Audit       *config.Audit      // nil if no audit log is kept
 	HTTP        *config.HTTPServer // nil if the config has no [http]
+	Clients     config.Clients     // the [[clients]] tables
 	Credentials []*config.Credential
 	Candidates  []Candidate     // plugins in the order of the config, or without a config by name
 	Ceiling     *config.Ceiling // nil if there is none; it narrows the grant of each plugin
@@ -106,7 +107,7 @@ func find(o Options, source Source, read configReader) (*Found, error) {
 			o.Log.Warn("the directory of plugins is not used: the config lists the plugins; --no-config leaves it out", "dir", o.PluginsDir, "config", c.File)
 		}
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
-		found.Files, found.Credentials, found.HTTP = c.Files, c.Credentials, c.HTTP
+		found.Files, found.Credentials, found.HTTP, found.Clients = c.Files, c.Credentials, c.HTTP, c.Clients
 		if len(c.Plugins) == 0 {
 			return nil, &usage.Error{Err: &InvalidError{File: c.File, Included: includedFiles(c), empty: true, Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
 				What: "the config names no plugin", Remedy: "add [[plugins]] with a path, or run `bulkhead add DIR`"}}}}

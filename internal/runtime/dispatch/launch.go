@@ -178,7 +178,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code, locks *locker) (*wo
 		l.Setup.Remotes = append(l.Setup.Remotes, r.Remotes...)
 	}
 	l.Setup.Commands = command.Tools{}
-	for _, t := range p.Tools {
+	for _, t := range p.WorkerTools {
 		if t.OutputNumber > 0 { // this loop appends the schemas in the order of their output numbers
 			l.Setup.Schemas = append(l.Setup.Schemas, t.Output)
 		}
