@@ -46,7 +46,7 @@ with that key.
                   or has it damaged; ask nothing, and leave the config as it is
 
 Exit codes: 0 success; 1 a plugin is outdated (--check), was not updated, cannot be
-fetched, or is no longer what the config pins; 2 usage error, or the config is invalid or
+fetched, is no longer what the config pins, or may not be served; 2 usage error, or the config is invalid or
 not trusted.`,
 		Example: `  bulkhead update --check
   bulkhead update
@@ -126,7 +126,7 @@ func (u *updateCommand) fetchPinned(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	ok := !slices.ContainsFunc(stored, func(s install.Stored) bool { return s.State == install.Failed })
+	ok := !slices.ContainsFunc(stored, func(s install.Stored) bool { return s.State == install.Failed || s.State == install.Refused })
 	err = printResult(c, u.asJSON, map[string]any{"ok": ok, "plugins": stored}, func(w page) { printStored(w, stored) })
 	return resultError(err, ok)
 }

@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
@@ -15,6 +16,7 @@ const (
 	Present = "present" // the store had it
 	Fetched = "fetched" // it was fetched
 	Failed  = "failed"  // it is not what the config pins, or cannot be fetched
+	Refused = "refused" // it is what the config pins, and is not served: see discovery.Refusal
 )
 
 // Stored is a plugin of the config that was fetched, and whether the store contains what the config pins.
@@ -25,7 +27,7 @@ type Stored struct {
 	Digest  string `json:"sha256"`
 	At      string `json:"at"` // the table of the config
 	State   string `json:"state"`
-	Problem string `json:"problem,omitempty"` // why State is Failed
+	Problem string `json:"problem,omitempty"` // why State is Failed or Refused
 }
 
 // FetchPinned puts each plugin of the config that was fetched, as it is pinned, into the store, unless it is there already. The config must be
@@ -35,9 +37,13 @@ func FetchPinned(ctx context.Context, o discovery.Options, fetcher func(referenc
 	if err != nil {
 		return nil, err
 	}
+	admission, err := discovery.FindAdmission(o, f.config)
+	if err != nil {
+		return nil, err
+	}
 	all := []Stored{}
 	for _, p := range f.plugins {
-		stored := fetchPinned(ctx, f.store, p, fetcher)
+		stored := fetchPinned(ctx, f.store, p, admission, fetcher)
 		if ctx.Err() != nil {
 			return all, context.Cause(ctx)
 		}
@@ -46,19 +52,35 @@ func FetchPinned(ctx context.Context, o discovery.Options, fetcher func(referenc
 	return all, nil
 }
 
-func fetchPinned(ctx context.Context, plugins store.Store, p config.Plugin, fetcher func(reference string) *source.Fetcher) Stored {
+func fetchPinned(ctx context.Context, plugins store.Store, p config.Plugin, admission *discovery.Admission, fetcher func(reference string) *source.Fetcher) Stored {
 	s := Stored{From: p.From, Digest: p.SHA256, At: p.At("from"), State: Present}
+	p.Path = plugins.Path(p.SHA256)
 	opened, err := plugins.Plugin(p.SHA256)
-	if err != nil {
+	var refusal *discovery.Refusal
+	if err == nil {
+		refusal = admission.Refusal(p, opened.Manifest)
+	}
+	if err != nil || refusal != nil { // it may have been fetched without a signature
 		s.State = Fetched
-		opened, err = addPinned(ctx, plugins, p, fetcher)
+		var again *store.Plugin
+		if again, err = addPinned(ctx, plugins, p, fetcher); again != nil {
+			opened = again
+		}
+		if err == nil {
+			refusal = admission.Refusal(p, opened.Manifest)
+		}
 	}
 	if opened != nil {
 		s.Plugin, s.Version = opened.Manifest.Name, opened.Manifest.Version
 	}
+	var problems []string
 	if err != nil {
-		s.State, s.Problem = Failed, err.Error()
+		s.State, problems = Failed, []string{err.Error()}
 	}
+	if refusal != nil {
+		s.State, problems = Refused, append([]string{refusal.What + ": " + refusal.Remedy}, problems...)
+	}
+	s.Problem = strings.Join(problems, "; ")
 	return s
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
 )
 
 func newKey(t *testing.T) signature.Private {
@@ -22,15 +23,32 @@ func newKey(t *testing.T) signature.Private {
 	return key
 }
 
-// signArchive writes the signature of the archive of a reference beside it.
+// signArchive writes the signature of the archive of a reference beside it, with a comment that names no plugin.
 func signArchive(t *testing.T, reference string, key signature.Private) {
+	t.Helper()
+	signWith(t, reference, key, func([]byte) string { return "comment" })
+}
+
+// signPlugin is like signArchive, with the comment of `plugin push`.
+func signPlugin(t *testing.T, reference string, key signature.Private) {
+	t.Helper()
+	signWith(t, reference, key, func(data []byte) string {
+		p, err := store.Open(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store.SignedComment(p.Manifest)
+	})
+}
+
+func signWith(t *testing.T, reference string, key signature.Private, comment func(data []byte) string) {
 	t.Helper()
 	file := strings.TrimPrefix(reference, "file:")
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := key.Sign(bytes.NewReader(data), "comment")
+	text, err := key.Sign(bytes.NewReader(data), comment(data))
 	if err == nil {
 		err = os.WriteFile(file+".minisig", text, 0o600)
 	}
@@ -189,5 +207,72 @@ func TestPinnedPluginsAreFetchedFromTheirSignerOnly(t *testing.T) {
 	}
 	if items, err := pluginStore(t, w).List(); err != nil || len(items) != 0 {
 		t.Errorf("the store has %+v, %v", items, err)
+	}
+}
+
+// TestRequiredSignatureIsCheckedByEveryCommand adds, updates and fetches under a ceiling that requires a signature.
+func TestRequiredSignatureIsCheckedByEveryCommand(t *testing.T) {
+	w := admintest.New(t)
+	author := newKey(t)
+	ceiling := "[ceiling]\nrequire_signature = [\"" + author.Public().String() + "\"]\n"
+	w.Write(t, "etc/bulkhead.toml", ceiling)
+	w.Plugin(t, "first", "")
+	first := w.Archive(t, "first", "1.0.0")
+	_, err := install.Propose(w.Options(), install.Addition{Staged: stage(t, first)})
+	hosttest.WantUsage(t, err, "first is not allowed: it is not signed, and ceiling.require_signature (")
+	_, err = install.Propose(w.Options(), install.Addition{Dir: w.Path("plugins/first")})
+	hosttest.WantUsage(t, err, "first is not allowed: it is a directory, which is not signed")
+	for _, key := range []signature.Private{newKey(t), author} {
+		signArchive(t, first, key)
+		if _, err := install.Propose(w.Options(), install.Addition{Staged: stage(t, first)}); err == nil {
+			t.Error("a signature that does not name the plugin is accepted")
+		}
+	}
+	signPlugin(t, first, author)
+	addFetched(t, w, first, install.Addition{})
+	hosttest.WantEqual(t, served(t, w), []string{"first 1.0.0"})
+
+	w.Version(t, "first", "1.1.0", "")
+	next := w.Archive(t, "first", "1.1.0")
+	w.Config(t, strings.Replace(w.Read(t, "work/bulkhead.toml"), "signer = ", "#", 1))
+	if _, err := updateTo(t, w, "1.1.0"); err == nil || !strings.Contains(err.Error(), "first is not allowed: it is not signed") {
+		t.Errorf("an update without signature: %v", err)
+	}
+	signPlugin(t, next, author)
+	if _, err := updateTo(t, w, "1.1.0"); err != nil {
+		t.Error(err)
+	}
+	hosttest.WantEqual(t, served(t, w), []string{"first 1.1.0"})
+
+	// Of the store the signature decides, and not what else its record claims.
+	w.Write(t, "etc/bulkhead.toml", strings.Replace(ceiling, author.Public().String(), newKey(t).Public().String(), 1))
+	if got := fetchPinned(t, w); len(got) != 1 || got[0].State != install.Refused || !strings.Contains(got[0].Problem, "it is signed with the key "+author.Public().String()) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestPinnedPluginGetsItsSignature has a plugin in the store that was fetched before its author signed it.
+func TestPinnedPluginGetsItsSignature(t *testing.T) {
+	w := admintest.New(t)
+	author := newKey(t)
+	w.Plugin(t, "first", "")
+	reference := w.Archive(t, "first", "1.0.0")
+	addFetched(t, w, reference, install.Addition{})
+	w.Write(t, "etc/bulkhead.toml", "[ceiling]\nrequire_signature = [\""+author.Public().String()+"\"]\n")
+	if got := served(t, w); len(got) != 1 || !strings.Contains(got[0], "it is not signed") || !strings.Contains(got[0], "`bulkhead update --pinned`") {
+		t.Errorf("got %q", got)
+	}
+	for _, want := range []string{install.Refused, install.Fetched, install.Present} {
+		got := fetchPinned(t, w)
+		if len(got) != 1 || got[0].State != want || (got[0].Problem != "") != (want == install.Refused) {
+			t.Errorf("got %+v, want %s", got, want)
+		}
+		signPlugin(t, reference, author)
+	}
+	hosttest.WantEqual(t, served(t, w), []string{"first 1.0.0"})
+	removeAll(t, w, "archives")
+	w.Write(t, "etc/bulkhead.toml", "[ceiling]\nrequire_signature = []\n")
+	if got := fetchPinned(t, w); len(got) != 1 || got[0].State != install.Refused || !strings.Contains(got[0].Problem, "no such file") {
+		t.Errorf("without the archive: got %+v", got)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
@@ -92,8 +93,7 @@ func Publish(ctx context.Context, o Options) (*Published, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The comment is signed too, so that it ties the signature to what a config pins without the archive.
-	text, err := key.Sign(bytes.NewReader(data), m.Name+" "+m.Version+" plugin.toml sha256:"+m.Digest)
+	text, err := key.Sign(bytes.NewReader(data), store.SignedComment(m))
 	if err != nil {
 		return nil, err
 	}

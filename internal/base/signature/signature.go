@@ -7,6 +7,8 @@ package signature
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -54,6 +56,15 @@ func (k Key) decode() minisign.PublicKey {
 	return key
 }
 
+// prefixSize is the number of bytes that precede the key proper in a decoded public key: the algorithm and the identifier.
+const prefixSize = 2 + 8
+
+// ed25519 returns the key for a single verification. ParseKey has checked it; for the zero value it panics, as a nil key would.
+func (k Key) ed25519() ed25519.PublicKey {
+	raw, _ := base64.StdEncoding.DecodeString(k.text)
+	return raw[prefixSize:]
+}
+
 func formatID(id uint64) string { return fmt.Sprintf("%016X", id) }
 
 // Signature is a well-formed signature. It proves nothing before Verify.
@@ -97,8 +108,28 @@ func (s *Signature) ClaimedKey() (Key, bool) {
 	return key, err == nil
 }
 
-// Comment returns the signed comment, which nothing proves before Verify.
+// Comment returns the signed comment, which nothing proves before Verify or VerifyComment.
 func (s *Signature) Comment() string { return s.decoded.TrustedComment }
+
+// VerifyComment returns the key among keys that signed the comment. It needs no file, and says nothing about one: the comment itself must
+// say what was signed. The error is ErrOtherKey or ErrChanged.
+func (s *Signature) VerifyComment(keys ...Key) (Key, error) {
+	signed := append(s.decoded.Signature[:], s.decoded.TrustedComment...)
+	named := false
+	for _, k := range keys {
+		if k.IsZero() || k.decode().ID() != s.decoded.KeyID {
+			continue
+		}
+		if ed25519.Verify(k.ed25519(), signed, s.decoded.CommentSignature[:]) {
+			return k, nil
+		}
+		named = true
+	}
+	if named {
+		return Key{}, ErrChanged
+	}
+	return Key{}, ErrOtherKey
+}
 
 // ErrOtherKey says that none of the keys made the signature. Whether the file is what was signed is not known then.
 var ErrOtherKey = errors.New("none of the accepted keys made the signature")

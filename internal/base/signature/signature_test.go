@@ -100,6 +100,43 @@ func TestVerifyRefusesOtherFileKeyAndComment(t *testing.T) {
 	}
 }
 
+func TestVerifyCommentNeedsNoFile(t *testing.T) {
+	key, s := parsed(t, minisignKey, prehashed)
+	if got, err := s.VerifyComment(key); err != nil || got != key {
+		t.Errorf("a signature of minisign: got %v, %v", got, err)
+	}
+	author, other := generate(t), generate(t)
+	text := string(sign(t, author, "content", "notes 1.2.3"))
+	lines := strings.SplitAfter(text, "\n")
+	otherLines := strings.SplitAfter(string(sign(t, author, "other", "notes 1.2.3")), "\n")
+	for name, c := range map[string]struct {
+		text string
+		keys []Key
+		want error
+	}{
+		"signed":                       {text, []Key{author.Public()}, nil},
+		"one of several keys":          {text, []Key{other.Public(), {}, author.Public()}, nil},
+		"another claimed key":          {strings.Replace(text, author.Public().String(), other.Public().String(), 1), []Key{author.Public()}, nil},
+		"a changed comment":            {strings.Replace(text, "1.2.3", "1.2.4", 1), []Key{author.Public()}, ErrChanged},
+		"the signature of a file":      {lines[0] + otherLines[1] + lines[2] + lines[3], []Key{author.Public()}, ErrChanged},
+		"another key":                  {text, []Key{other.Public()}, ErrOtherKey},
+		"no key":                       {text, nil, ErrOtherKey},
+		"the zero key":                 {text, []Key{{}}, ErrOtherKey},
+		"a key of the same identifier": {text, []Key{sameID(t, author, other)}, ErrChanged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Parse([]byte(c.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.VerifyComment(c.keys...)
+			if !errors.Is(err, c.want) || (err == nil) != (got == author.Public()) {
+				t.Errorf("got %v, %v; want the error %v", got, err, c.want)
+			}
+		})
+	}
+}
+
 // sameID returns the public key of other with the identifier of p.
 func sameID(t *testing.T, p, other Private) Key {
 	mixed, err := base64.StdEncoding.DecodeString(other.Public().String())
@@ -340,6 +377,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if _, err := s.Verify(strings.NewReader("other"), key); err == nil {
 			t.Errorf("verified %q", text)
+		}
+		if _, err := s.VerifyComment(key); err == nil && s.Comment() != "timestamp:1556193335\tfile:test" {
+			t.Errorf("verified the comment of %q", text)
 		}
 		s.ClaimedKey()
 	})

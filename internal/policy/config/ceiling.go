@@ -25,6 +25,7 @@ type Ceiling struct {
 	HTTP                 HTTPBounds
 	Sources              Sources
 	All                  Bounds    // bounds that apply to every plugin
+	RequireSignature     *Signers  // the keys with one of which every plugin must be signed; nil: plugins need no signature
 	Plugins              []Allowed // the allowed plugins; nil: every plugin is allowed
 	// Home is the value of ${home} in the paths of the ceiling. It does not come from the environment, which the user can set.
 	Home string
@@ -34,6 +35,8 @@ type Ceiling struct {
 type Allowed struct {
 	Name   string
 	SHA256 string // the digest that the plugin.toml must have; empty: any digest is allowed
+	// RequireSignature takes the place of the ceiling's for this plugin; nil: it does not, unless SHA256 is set.
+	RequireSignature *Signers
 	Bounds
 }
 
@@ -63,7 +66,7 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 		return nil, ps
 	}
 	root := doc.Root()
-	server, audit := root.Table("server"), root.Table("audit")
+	server, audit, all := root.Table("server"), root.Table("audit"), root.Table("ceiling")
 	c := &Ceiling{
 		File:        file,
 		Memory:      manifest.ReadSize(server, "memory", 64<<20, 1<<50),
@@ -73,14 +76,16 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 		AuditLine:   audit.Line(),
 		HTTP:        readHTTPBounds(root.Table("http")),
 		Sources:     readSources(root.Table("sources")),
-		All:         readBounds(root.Table("ceiling"), checkCeilingPath),
+		All:         readBounds(all, checkCeilingPath),
+
+		RequireSignature: readSigners(all),
 	}
 	if root.Has("plugins") {
 		c.Plugins = []Allowed{}
 	}
 	for _, t := range root.Tables("plugins") {
 		c.Plugins = append(c.Plugins, Allowed{
-			Name: t.Required("name", "write the name of a plugin"), SHA256: manifest.ReadDigest(t, "sha256"), Bounds: readBounds(t, checkCeilingPath),
+			Name: t.Required("name", "write the name of a plugin"), SHA256: manifest.ReadDigest(t, "sha256"), RequireSignature: readSigners(t), Bounds: readBounds(t, checkCeilingPath),
 		})
 	}
 	for i, p := range c.Plugins {

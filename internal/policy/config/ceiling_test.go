@@ -258,6 +258,55 @@ func TestNarrowPrefersTableWithDigest(t *testing.T) {
 	}
 }
 
+// Public keys of minisign.
+const (
+	keyA = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"
+	keyB = "RWSm9yaXgAyRFEfW7mK3yUMg3TiXWpDJEPdbi8E8AgJbzGN1W6yHzVGk"
+)
+
+func TestRequiredSigners(t *testing.T) {
+	m := &manifest.Manifest{Name: "notes", Digest: strings.Repeat("a", 64)}
+	m.Module.SHA256 = m.Digest
+	for name, c := range map[string]struct {
+		ceiling string
+		want    string // the keys, and where they are required
+	}{
+		"nothing":                           {"[ceiling]\nread_only = true\n[[plugins]]\nname = 'notes'\n", ""},
+		"every plugin":                      {all("require_signature = ['" + keyA + "', '" + keyB + "']"), keyA + " " + keyB + " ceiling.require_signature (/c:2)"},
+		"no key":                            {all("require_signature = []"), "ceiling.require_signature (/c:2)"},
+		"a table of the plugin":             {all("require_signature = ['"+keyA+"']") + "\n[[plugins]]\nname = 'notes'\nrequire_signature = ['" + keyB + "']\n", keyB + " plugins[0].require_signature (/c:5)"},
+		"a table without keys":              {all("require_signature = ['"+keyA+"']") + "\n[[plugins]]\nname = 'notes'\n", keyA + " ceiling.require_signature (/c:2)"},
+		"a table of another plugin":         {"[[plugins]]\nname = 'notes'\n[[plugins]]\nname = 'other'\nrequire_signature = ['" + keyB + "']\n", ""},
+		"a pinned digest":                   {all("require_signature = ['"+keyA+"']") + "\n[[plugins]]\nname = 'notes'\nsha256 = '" + m.Digest + "'\n", ""},
+		"the digest of another":             {all("require_signature = ['"+keyA+"']") + "\n[[plugins]]\nname = 'notes'\n[[plugins]]\nname = 'notes'\nsha256 = '" + strings.Repeat("b", 64) + "'\n", keyA + " ceiling.require_signature (/c:2)"},
+		"keys of the name space":            {"[sources.keys]\nnotes = ['" + keyA + "']\n'*' = ['" + keyB + "']\n", keyA + " sources.keys.notes (/c:2)"},
+		"keys of another name space":        {"[sources.keys]\n'other-*' = ['" + keyA + "']\n", ""},
+		"both":                              {all("require_signature = ['"+keyA+"']") + "\n[sources.keys]\n'*' = ['" + keyB + "']\n", keyB + " sources.keys.\"*\" (/c:4) " + keyA + " ceiling.require_signature (/c:2)"},
+		"a pinned digest of the name space": {"[[plugins]]\nname = 'notes'\nsha256 = '" + m.Digest + "'\n[sources.keys]\nnotes = ['" + keyA + "']\n", ""},
+		"a pinned digest with its key":      {"[[plugins]]\nname = 'notes'\nsha256 = '" + m.Digest + "'\nrequire_signature = ['" + keyB + "']\n", keyB + " plugins[0].require_signature (/c:4)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ceiling, ps := config.ParseCeiling("/c", []byte(c.ceiling))
+			if ps.Err() != nil {
+				t.Fatal(ps.Err())
+			}
+			var got []string
+			for _, s := range ceiling.RequiredSigners(m) {
+				for _, k := range s.Keys {
+					got = append(got, k.String())
+				}
+				got = append(got, s.At)
+			}
+			if got := strings.Join(got, " "); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	if s := (*config.Ceiling)(nil).RequiredSigners(m); len(s) > 0 {
+		t.Errorf("without a ceiling: got %+v", s)
+	}
+}
+
 func TestParseCeilingRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"include = ['a']": "1 include: is not a known key",
@@ -270,6 +319,10 @@ func TestParseCeilingRefuses(t *testing.T) {
 		all("allow_write = true"):                                                                     "2 ceiling.allow_write: is not a known key",
 		"[[plugins]]\npath = '/x'":                                                                    "1 plugins[0].name: is missing",
 		"[[plugins]]\nname = 'a'\n[[plugins]]\nname = 'b'\n[[plugins]]\nname = 'a'\nread_only = true": "5 plugins[2]: allows the same plugin as line 1",
+		all("require_signature = ['RWQ']"):                                                            `2 ceiling.require_signature[0]: "RWQ" is no public key of minisign`,
+		all("require_signature = '" + keyA + "'"):                                                     "2 ceiling.require_signature: ",
+		all("require_signature = ['" + keyA + "', '" + keyA + "']"):                                   "2 ceiling.require_signature[1]: is a duplicate",
+		"[[plugins]]\nname = 'a'\nrequire_signature = [1]":                                            "3 plugins[0].require_signature[0]: ",
 		"[audit]\nrequired = 'yes'":                                                                   "2 audit.required: ",
 		"=":                                                                                           "1 : is not TOML",
 	} {

@@ -26,6 +26,7 @@ type Found struct {
 	HTTP        *config.HTTPServer // nil if the config has no [http]
 	Clients     config.Clients     // the [[clients]] tables
 	Credentials []*config.Credential
+	Sources     config.Sources  // those of the config
 	Candidates  []Candidate     // plugins in the order of the config, or without a config by name
 	Ceiling     *config.Ceiling // nil if there is none; it narrows the grant of each plugin
 	Places      config.Places   // what the variables in paths stand for
@@ -91,6 +92,7 @@ func findAll(o Options, read configReader) (*Found, error) {
 	if err := found.applyCeiling(); err != nil {
 		return nil, err
 	}
+	found.admit()
 	found.HostFiles = hostFiles(found)
 	return found, nil
 }
@@ -108,6 +110,7 @@ func find(o Options, source Source, read configReader) (*Found, error) {
 		}
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
 		found.Files, found.Credentials, found.HTTP, found.Clients = c.Files, c.Credentials, c.HTTP, c.Clients
+		found.Sources = c.Sources
 		if len(c.Plugins) == 0 {
 			return nil, &usage.Error{Err: &InvalidError{File: c.File, Included: includedFiles(c), empty: true, Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
 				What: "the config names no plugin", Remedy: "add [[plugins]] with a path, or run `bulkhead add DIR`"}}}}

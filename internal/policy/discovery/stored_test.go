@@ -15,8 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
 )
 
-// stored puts the plugin "it" into the store of the world, and returns the options of a host whose config pins it, and its directory.
-func stored(t *testing.T, w *hosttest.World, more string) (discovery.Options, string) {
+// packed returns the archive of the plugin "it".
+func packed(t *testing.T) []byte {
 	t.Helper()
 	module := "a module that no test runs"
 	data, err := archive.Encode([]archive.File{{Name: "it.wasm", Data: []byte(module)}, {Name: "plugin.toml", Data: fmt.Appendf(nil,
@@ -25,7 +25,13 @@ func stored(t *testing.T, w *hosttest.World, more string) (discovery.Options, st
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := store.Open(data)
+	return data
+}
+
+// stored puts the plugin "it" into the store of the world, and returns the options of a host whose config pins it, and its directory.
+func stored(t *testing.T, w *hosttest.World, more string) (discovery.Options, string) {
+	t.Helper()
+	p, err := store.Open(packed(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -24,7 +26,7 @@ type Origin struct {
 	Size    int64     `json:"size"`    // bytes of the archive
 	Fetched time.Time `json:"fetched"`
 	// Signer is the key with which the archive was signed, and Signature the file with the signature, as they were verified when it was
-	// fetched; both are empty if it was not signed.
+	// fetched last with one; both are empty if it never was.
 	Signer    string `json:"signer,omitempty"`
 	Signature string `json:"signature,omitempty"`
 	// Imported is set if From is what an import claims: nothing was fetched from there on this machine.
@@ -50,4 +52,20 @@ func readOrigin(dir string) (Origin, error) {
 		return o, fmt.Errorf("%s: archive is not a SHA-256 in hex", originName)
 	}
 	return o, nil
+}
+
+// SignedComment returns the comment that the signature of a plugin's archive contains. It ties the signature to what a config pins, so that
+// the signer can be verified without the archive.
+func SignedComment(m *manifest.Manifest) string {
+	return m.Name + " " + m.Version + " " + manifest.FileName + " sha256:" + m.Digest
+}
+
+// ReadSignature returns the signature with which the plugin in dir was fetched; nil if it was not signed. The store belongs to the user, so
+// nothing but the signature itself proves who made it.
+func ReadSignature(dir string) (*signature.Signature, error) {
+	o, err := readOrigin(dir)
+	if err != nil || o.Signature == "" {
+		return nil, err
+	}
+	return signature.Parse([]byte(o.Signature))
 }

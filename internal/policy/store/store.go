@@ -56,7 +56,8 @@ func (s Store) Check() error {
 }
 
 // Add keeps a plugin, and returns its directory. A plugin that is there already, undamaged and from the same archive, keeps its first
-// origin. One that is damaged is replaced.
+// origin, but for the signature, which is replaced by that of o if there is one: the first may have been fetched without, or be by a key that
+// is not accepted any more. One that is damaged is replaced.
 func (s Store) Add(ctx context.Context, p *Plugin, o Origin) (string, error) {
 	o.Archive, o.Size = p.Archive, p.Size
 	record, err := o.encode()
@@ -68,7 +69,7 @@ func (s Store) Add(ctx context.Context, p *Plugin, o Origin) (string, error) {
 		have, err := s.read(path)
 		switch {
 		case err == nil && have.Archive == p.Archive:
-			return nil
+			return s.sign(path, have, o, options)
 		case err == nil:
 			return fmt.Errorf("the store has %s %s from another archive, with the same manifest and module but other texts: remove that one first with `bulkhead cache clear --store --plugin %s`",
 				p.Manifest.Name, p.Manifest.Version, p.Manifest.Name)
@@ -86,6 +87,23 @@ func (s Store) Add(ctx context.Context, p *Plugin, o Origin) (string, error) {
 		}
 		return nil
 	})
+}
+
+// sign replaces the signature in the record of the plugin at path by that of o, if there is one.
+func (s Store) sign(path string, have, o Origin, options atomicfile.Options) error {
+	if o.Signature == "" || o.Signature == have.Signature {
+		return nil
+	}
+	have.Signer, have.Signature = o.Signer, o.Signature
+	record, err := have.encode()
+	if err == nil {
+		options.TempDir = s.Dir // where what a killed process leaves is removed
+		err = atomicfile.Replace(filepath.Join(path, originName), record, options)
+	}
+	if err != nil {
+		return fmt.Errorf("the signature cannot be written to the store: %w", err)
+	}
+	return nil
 }
 
 // Remove removes the plugin with a digest. A server that serves it keeps running until it starts another worker for it.

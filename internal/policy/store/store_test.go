@@ -257,6 +257,44 @@ func TestAddIsAtomic(t *testing.T) {
 	}
 }
 
+// TestAddReplacesSignature adds a plugin that is there without a signature again with one.
+func TestAddReplacesSignature(t *testing.T) {
+	p := open(t, packed(t, "1.0.0"))
+	again := Origin{From: "https://other.example/x.tar", Signer: "RWA", Signature: "by RWA"}
+	signed := origin
+	signed.Archive, signed.Size, signed.Signer, signed.Signature = p.Archive, p.Size, again.Signer, again.Signature
+	s := In(t.TempDir())
+	for _, o := range []Origin{origin, again, origin} {
+		if _, err := s.Add(t.Context(), p, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, have, err := s.Export(p.Manifest.Digest); err != nil || have != signed {
+		t.Errorf("got %+v, %v; want %+v", have, err, signed)
+	}
+	for _, mode := range faultfs.Modes {
+		faultfs.Each(filesystem.OS{}, mode, func(f *faultfs.FS) {
+			s := In(t.TempDir())
+			if _, err := s.Add(t.Context(), p, origin); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Store{Dir: s.Dir, fsys: f}.Add(t.Context(), p, again)
+			switch _, have, damaged := s.Export(p.Manifest.Digest); {
+			case damaged != nil:
+				t.Errorf("%s at operation %d: %v", mode, f.At, damaged)
+			case have.Signature != again.Signature && (err == nil || have.Signature != ""):
+				t.Errorf("%s at operation %d: the signature is %q, and Add returned %v", mode, f.At, have.Signature, err)
+			}
+			if _, err := s.Add(t.Context(), p, again); err != nil {
+				t.Errorf("%s at operation %d: the next Add returned %v", mode, f.At, err)
+			}
+			if left := names(t, s.Dir); len(left) != 2 {
+				t.Errorf("%s at operation %d: there are %q", mode, f.At, left)
+			}
+		})
+	}
+}
+
 func TestPluginsAreAddedConcurrently(t *testing.T) {
 	s := In(t.TempDir())
 	p, other := open(t, packed(t, "1.0.0")), open(t, packed(t, "2.0.0"))
