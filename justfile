@@ -46,9 +46,10 @@ lint:
     go tool -modfile=.ci/lint.mod staticcheck ./...
     go tool -modfile=.ci/lint.mod actionlint
 
-# the files of a release, into dist/release/VERSION: `just release v1.2.3 --help` lists the flags and variables
+# the files of a release, into dist/release/VERSION: `just release --help` lists the flags and variables;
+# `just release sign v1.2.3` signs them, and `just release push v1.2.3` pushes image and plugins to a registry
 [positional-arguments]
-release VERSION *FLAGS:
+release +ARGUMENTS:
     go run -C .ci/release . "$@"
 
 # two builds of a release in different directories have the same bytes: linux/amd64, or those of `--platforms LIST`

@@ -158,12 +158,13 @@ func changelogSection(changelog, version string) string {
 	return ""
 }
 
-// makeSums writes the digests of all files of the release.
+// makeSums writes the digests of all other files of the release.
 func (r *release) makeSums(context.Context) error {
 	files, err := filepath.Glob(filepath.Join(r.files, "*"))
 	if err != nil {
 		return err
 	}
+	files = slices.DeleteFunc(files, func(file string) bool { return strings.TrimSuffix(filepath.Base(file), signatureExtension) == sumsFile })
 	slices.Sort(files)
 	return writeSums(r.files, files)
 }

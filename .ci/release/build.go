@@ -41,12 +41,21 @@ func (r *release) tree(p platform) string {
 	return filepath.Join(r.stage, p.os+"_"+p.arch, "bulkhead")
 }
 
+// common returns the directory with what is the same on all platforms.
+func (r *release) common() string { return filepath.Join(r.stage, "common") }
+
+// nativePlatform is that of this machine.
+var nativePlatform = platform{runtime.GOOS, runtime.GOARCH}
+
+// nativeProgram returns the path of the program for this machine, which builds the plugins.
+func (r *release) nativeProgram() string {
+	return filepath.Join(r.stage, "native", nativePlatform.exe())
+}
+
 // buildAll builds the program for each platform, builds the plugins once with the program for this machine, and
 // assembles the tree of each platform.
 func (r *release) buildAll(ctx context.Context) error {
-	native := platform{runtime.GOOS, runtime.GOARCH}
-	common := filepath.Join(r.stage, "common")
-	program := filepath.Join(r.stage, "native", native.exe())
+	native, program, common := nativePlatform, r.nativeProgram(), r.common()
 	if err := r.buildProgram(ctx, native, program); err != nil {
 		return err
 	}

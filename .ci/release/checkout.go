@@ -18,17 +18,19 @@ import (
 	"unicode"
 
 	"aead.dev/minisign"
+	"github.com/google/go-containerregistry/pkg/name"
 	"golang.org/x/mod/semver"
 )
 
 // release is one run of the command.
 type release struct {
+	action                         string // a key of actions
 	root, out                      string
 	version                        string // with a leading v
 	maintainer, homepage, download string
 	platforms                      []platform
 	without                        []string
-	keyFile                        string
+	keyFile, registry              string
 	snapshot                       bool
 
 	key       *minisign.PrivateKey // nil: the release is not signed
@@ -41,8 +43,8 @@ type release struct {
 	files     string   // the future content of out
 }
 
-// optional are the names of what --without leaves out: files, and the plugins that need other tool chains than Go.
-var optional = []string{"deb", "npm", "wheel", "image", "formula", "sbom", "ripgrep", "sqlite"}
+// optional are the names of what --without leaves out: files, of which "plugins" are the archives of the plugins, and the plugins that need other tool chains than Go.
+var optional = []string{"deb", "npm", "wheel", "image", "formula", "sbom", "plugins", "ripgrep", "sqlite"}
 
 // allPlatforms are the platforms of a release.
 var allPlatforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
@@ -89,6 +91,25 @@ func (r *release) validate() error {
 	if !semver.IsValid(r.version) || semver.Canonical(r.version) != r.version {
 		return fmt.Errorf("%q is not a semantic version with a leading v and without build metadata, such as v1.2.3 or v1.3.0-rc.1", r.version)
 	}
+	if r.download != "" && !isURL(r.download) {
+		return fmt.Errorf("--download: %q is not the URL of a directory", r.download)
+	}
+	r.download = strings.TrimSuffix(strings.ReplaceAll(r.download, "{version}", r.version), "/")
+	if r.registry != "" {
+		if _, err := name.NewRepository(r.registry, name.StrictValidation); err != nil || strings.Contains(r.registry, "://") {
+			return fmt.Errorf("--registry: %q is not a repository such as ghcr.io/OWNER/bulkhead", r.registry)
+		}
+	}
+	switch {
+	case r.action == "sign" && r.keyFile == "":
+		return errors.New("sign needs a key: pass --key FILE or set RELEASE_KEY")
+	case r.action == "push" && r.registry == "":
+		return errors.New("push needs a registry: pass --registry REPOSITORY or set RELEASE_REGISTRY")
+	case r.action != "build":
+		err := r.findOut()
+		r.files = r.out
+		return err
+	}
 	if r.makes("deb") {
 		if address, err := mail.ParseAddress(r.maintainer); err != nil || address.Name == "" || strings.ContainsFunc(r.maintainer, unicode.IsControl) {
 			return errors.New("the Debian packages need a maintainer: pass --maintainer 'NAME <ADDRESS>' or set RELEASE_MAINTAINER, or leave them out with --without deb")
@@ -102,10 +123,6 @@ func (r *release) validate() error {
 			return errors.New("the formula needs the location of the archives: pass --download URL or set RELEASE_DOWNLOAD, or leave it out with --without formula")
 		}
 	}
-	if r.download != "" && !isURL(r.download) {
-		return fmt.Errorf("--download: %q is not the URL of a directory", r.download)
-	}
-	r.download = strings.TrimSuffix(strings.ReplaceAll(r.download, "{version}", r.version), "/")
 	return nil
 }
 
@@ -117,14 +134,8 @@ func isURL(text string) bool {
 
 // inspectCheckout finds the commit, the date and the plugins, and refuses a checkout that a release cannot be built from.
 func (r *release) inspectCheckout(ctx context.Context) error {
-	var err error
-	if r.root, err = filepath.Abs(r.root); err != nil {
-		return err
-	}
-	if r.out == "" {
-		r.out = filepath.Join(r.root, "dist", "release", r.version)
-	}
-	if r.out, err = filepath.Abs(r.out); err != nil {
+	err := r.findOut()
+	if err != nil {
 		return err
 	}
 	if err := checkReplaceable(r.out); err != nil {
@@ -166,6 +177,18 @@ func (r *release) inspectCheckout(ctx context.Context) error {
 	return err
 }
 
+// findOut makes root and out absolute paths.
+func (r *release) findOut() (err error) {
+	if r.root, err = filepath.Abs(r.root); err != nil {
+		return err
+	}
+	if r.out == "" {
+		r.out = filepath.Join(r.root, "dist", "release", r.version)
+	}
+	r.out, err = filepath.Abs(r.out)
+	return err
+}
+
 // checkReplaceable refuses to replace a directory unless each file in it is listed in its SHA256SUMS, as in the output of an
 // earlier run.
 func checkReplaceable(dir string) error {
@@ -176,7 +199,7 @@ func checkReplaceable(dir string) error {
 	if err != nil {
 		return err
 	}
-	known := map[string]bool{sumsFile: true, signatureFile: true}
+	known := map[string]bool{sumsFile: true, catalogueFile: true}
 	sums, err := os.ReadFile(filepath.Join(dir, sumsFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -187,7 +210,8 @@ func checkReplaceable(dir string) error {
 		}
 	}
 	for _, item := range items {
-		if !known[item.Name()] || !item.Type().IsRegular() {
+		// Signatures and catalogue are listed when all are complete.
+		if !known[strings.TrimSuffix(item.Name(), signatureExtension)] && !known[item.Name()] || !item.Type().IsRegular() {
 			return fmt.Errorf("%s contains %s, which is no file of a release: name another directory with --out, or remove it", dir, item.Name())
 		}
 	}

@@ -61,8 +61,11 @@ func (r *release) makeImage(context.Context) error {
 	if err := normalize(dir, r.date); err != nil {
 		return err
 	}
-	return createFile(filepath.Join(r.files, "bulkhead_"+r.number()+"_oci.tar"), func(w io.Writer) error { return writeTar(w, dir, ".", r.date) })
+	return createFile(filepath.Join(r.files, r.imageFile()), func(w io.Writer) error { return writeTar(w, dir, ".", r.date) })
 }
+
+// imageFile returns the name of the file with the image.
+func (r *release) imageFile() string { return "bulkhead_" + r.number() + "_oci.tar" }
 
 // image returns the image of a platform.
 func (r *release) image(p platform, base v1.Layer) (v1.Image, error) {

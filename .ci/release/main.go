@@ -1,6 +1,6 @@
 // Command release builds the files of a release into dist/release/VERSION: archives, packages for Debian, npm and PyPI, a container image,
-// a Homebrew formula, an installation script, bills of materials, checksums and their signature. Two builds of one commit with one Go version
-// have the same bytes.
+// the plugins' archives, a Homebrew formula, an installation script, bills of materials, and checksums. Two builds of one commit with one Go
+// version have the same bytes. It also signs these files, and pushes image and plugins to a registry.
 //
 // It is a module of its own, so that the libraries that it needs are no dependencies of the host.
 package main
@@ -19,19 +19,25 @@ import (
 	"text/tabwriter"
 )
 
-const usage = `usage: release VERSION [flags]
+const usage = `usage: release [build | sign | push] VERSION [flags]
 
-Build the files of a release into dist/release/VERSION. VERSION is a semantic version with
-a leading v, such as v1.2.3 or v1.3.0-rc.1. The working tree must have no changes, and
-CHANGELOG.md must have the section "## VERSION" (--snapshot turns these checks off).
+build  Build the files of a release into dist/release/VERSION, and sign them if there is a
+       key. The working tree must have no changes, and CHANGELOG.md must have the section
+       "## VERSION" (--snapshot turns these checks off).
+sign   Sign the files that were built before, on a machine where nothing is compiled.
+push   Push the container image and the signed plugins to a registry, with the credentials of
+       docker login. No version that is there is replaced.
 
-The time stamps in the files are $SOURCE_DATE_EPOCH, else the time of the commit.
+VERSION is a semantic version with a leading v, such as v1.2.3 or v1.3.0-rc.1. The time stamps
+in the files are $SOURCE_DATE_EPOCH, else the time of the commit.
 
-Exit codes: 0 success; 1 the build failed; 2 usage error.
+Exit codes: 0 success; 1 it failed; 2 usage error.
 
 Examples:
   just release v1.2.3 --maintainer 'NAME <ADDRESS>' --homepage URL --download URL
   just release v0.0.0-test --snapshot --platforms linux/amd64 --without deb,formula
+  just release sign v1.2.3 --key FILE
+  just release push v1.2.3 --registry ghcr.io/OWNER/bulkhead
 
 Flags:
 `
@@ -47,7 +53,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "release: %v\n", err)
 		os.Exit(2)
 	}
-	if err := r.run(ctx); err != nil {
+	if err := r.actions()[r.action](ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "release: %v\n", err)
 		os.Exit(1)
 	}
@@ -55,7 +61,10 @@ func main() {
 
 // parse reads the command line.
 func parse(args []string) (*release, error) {
-	r := &release{}
+	r := &release{action: "build"}
+	if len(args) > 0 && r.actions()[args[0]] != nil {
+		r.action, args = args[0], args[1:]
+	}
 	var platforms, without string
 	f := flag.NewFlagSet("release", flag.ContinueOnError)
 	f.Usage = func() {
@@ -68,8 +77,9 @@ func parse(args []string) (*release, error) {
 	f.StringVar(&without, "without", "", "comma-separated `list` of what is left out: "+strings.Join(optional, ", "))
 	f.StringVar(&r.maintainer, "maintainer", os.Getenv("RELEASE_MAINTAINER"), "`name` and address of the maintainer, for the Debian packages (default: $RELEASE_MAINTAINER)")
 	f.StringVar(&r.homepage, "homepage", os.Getenv("RELEASE_HOMEPAGE"), "`URL` of the project, for packages, image and formula (default: $RELEASE_HOMEPAGE)")
-	f.StringVar(&r.download, "download", os.Getenv("RELEASE_DOWNLOAD"), "`URL` of the directory that the files will be downloaded from, for the formula;\n{version} stands for VERSION (default: $RELEASE_DOWNLOAD)")
-	f.StringVar(&r.keyFile, "key", os.Getenv("RELEASE_KEY"), "`file` with the secret key of minisign that signs SHA256SUMS; its password is $RELEASE_KEY_PASSWORD\n(default: $RELEASE_KEY, else the release is not signed)")
+	f.StringVar(&r.download, "download", os.Getenv("RELEASE_DOWNLOAD"), "`URL` of the directory that the files will be downloaded from, for the formula, install.sh and,\nwithout a registry, the catalogue; {version} stands for VERSION (default: $RELEASE_DOWNLOAD)")
+	f.StringVar(&r.keyFile, "key", os.Getenv("RELEASE_KEY"), "`file` with the secret key of minisign that signs the files; its password is $RELEASE_KEY_PASSWORD\n(default: $RELEASE_KEY, else the release is not signed)")
+	f.StringVar(&r.registry, "registry", os.Getenv("RELEASE_REGISTRY"), "`repository` of the container image, such as ghcr.io/OWNER/bulkhead; the plugins are in REPOSITORY/plugins/NAME\n(default: $RELEASE_REGISTRY)")
 	f.BoolVar(&r.snapshot, "snapshot", false, "allow changes in the working tree and a version that CHANGELOG.md does not name")
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		r.version, args = args[0], args[1:]
@@ -90,6 +100,11 @@ func parse(args []string) (*release, error) {
 	return r, r.validate()
 }
 
+// actions returns what the first argument chooses.
+func (r *release) actions() map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{"build": r.build, "sign": r.signBuilt, "push": r.push}
+}
+
 // parseNames splits a comma-separated list of known names.
 func parseNames(flag, list string, known []string) ([]string, error) {
 	if list == "" {
@@ -104,8 +119,8 @@ func parseNames(flag, list string, known []string) ([]string, error) {
 	return names, nil
 }
 
-// run builds everything in a temporary directory beside the output directory, and then renames it.
-func (r *release) run(ctx context.Context) error {
+// build builds everything in a temporary directory beside the output directory, and then renames it.
+func (r *release) build(ctx context.Context) error {
 	if err := r.readKey(); err != nil {
 		return err
 	}
@@ -130,8 +145,7 @@ func (r *release) run(ctx context.Context) error {
 	}{
 		{"", r.buildAll}, {"", r.makeArchives}, {"sbom", r.makeSBOMs}, {"deb", r.makeDebs}, {"npm", r.makeNPM}, {"wheel", r.makeWheels},
 		{"image", r.makeImage}, {"formula", r.makeFormula}, {"", r.makeInstaller},
-		// OCI artifacts of the plugins, and the catalogue that names them, belong here: before the sums, which cover all files.
-		{"", r.copyChangelog}, {"", r.makeSums}, {"", r.sign},
+		{"plugins", r.packPlugins}, {"", r.copyChangelog}, {"", r.signFiles},
 	} {
 		if slices.Contains(r.without, step.name) {
 			continue

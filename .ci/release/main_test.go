@@ -19,6 +19,8 @@ func TestParseReportsWhatIsMissing(t *testing.T) {
 	t.Setenv("RELEASE_MAINTAINER", "")
 	t.Setenv("RELEASE_HOMEPAGE", "")
 	t.Setenv("RELEASE_DOWNLOAD", "")
+	t.Setenv("RELEASE_REGISTRY", "")
+	t.Setenv("RELEASE_KEY", "")
 	home, maintainer := "--homepage=https://example.org", "--maintainer=Ann Example <ann@example.org>"
 	for name, c := range map[string]struct {
 		args []string
@@ -40,6 +42,11 @@ func TestParseReportsWhatIsMissing(t *testing.T) {
 		"no download location":       {[]string{"v1.2.3", home, maintainer}, "the formula needs the location of the archives: pass --download"},
 		"an unknown platform":        {[]string{"v1.2.3", "--platforms=linux/386"}, `--platforms: unknown name "linux/386": the names are linux/amd64`},
 		"no platform":                {[]string{"v1.2.3", "--platforms="}, "--platforms: name at least one"},
+		"a registry with a scheme":   {[]string{"push", "v1.2.3", "--registry=oci://ghcr.io/ada/bulkhead"}, "--registry: "},
+		"push without a registry":    {[]string{"push", "v1.2.3"}, "push needs a registry: pass --registry"},
+		"push":                       {[]string{"push", "v1.2.3", "--registry=ghcr.io/ada/bulkhead", "--download=https://example.org/{version}/"}, ""},
+		"sign without a key":         {[]string{"sign", "v1.2.3"}, "sign needs a key: pass --key"},
+		"sign":                       {[]string{"sign", "v1.2.3", "--key=x"}, ""},
 		"an unknown name of a thing": {[]string{"v1.2.3", "--without=rpm"}, `--without: unknown name "rpm": the names are deb`},
 	} {
 		t.Run(name, func(t *testing.T) {
