@@ -88,7 +88,7 @@ var pureSDK = []string{
 
 // forTests are packages that only tests import, and each other.
 var forTests = []string{
-	"internal/admin/admintest", "internal/authoring/guide", "internal/authoring/hosttest", "internal/authoring/wasmtest", "internal/base/testcache",
+	"internal/admin/admintest", "internal/admin/registry/registrytest", "internal/authoring/guide", "internal/authoring/hosttest", "internal/authoring/wasmtest", "internal/base/testcache",
 	"internal/base/testenv", "internal/sandbox/git/internal/gittest", "plugins/aam/internal/realdata",
 	"sdk/internal/memfs", "tests/...",
 }

@@ -12,24 +12,28 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/registry/registrytest"
 )
 
 // machine is a user with a config and a store of plugins.
 type machine struct {
 	*testUser
 	config string
+	env    []string
 }
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	p := newTestUser(t, orchard())
-	return &machine{p, p.path("bulkhead.toml")}
+	return &machine{testUser: p, config: p.path("bulkhead.toml")}
 }
 
 // command returns a command with the machine's config.
@@ -37,6 +41,7 @@ func (m *machine) command(args ...string) *exec.Cmd {
 	m.t.Helper()
 	cmd := exec.Command(built.program(m.t), append(args, "--config", m.config)...)
 	cmd.Dir, cmd.Env = m.project, environment(m.t, "HOME="+m.home, "XDG_STATE_HOME="+m.path("state"), "XDG_DATA_HOME="+m.path("data"), "MCPKG_PROJECT=orchard", "AGENTPACK_MACHINE_ID=laptop-7")
+	cmd.Env = append(cmd.Env, m.env...)
 	return cmd
 }
 
@@ -67,13 +72,13 @@ type pinned struct {
 	Plugins []struct{ Plugin, Version, State string }
 }
 
-// rollOut takes over the config of another machine, and fetches what it pins.
-func (m *machine) rollOut(from *machine) pinned {
+// rollOut takes over the config of another machine, which pins n plugins, and fetches them.
+func (m *machine) rollOut(from *machine, n int) pinned {
 	m.t.Helper()
 	putFile(m.t, m.config, readFile(m.t, from.config))
 	var got pinned
 	m.run(0, &got, "update", "--pinned")
-	if !got.OK || len(got.Plugins) != len(workflowPlugins) {
+	if !got.OK || len(got.Plugins) != n {
 		m.t.Errorf("got %+v", got)
 	}
 	return got
@@ -115,8 +120,7 @@ func (a *author) push(name string, replace *strings.Replacer) pushed {
 	manifest := filepath.Join(dir, "plugin.toml")
 	putFile(a.t, manifest, replace.Replace(readFile(a.t, manifest)))
 	var got pushed
-	cmd := a.command("plugin", "push", "oci://"+a.registry+"/orchard/"+name, dir, "--key", a.key, "--json")
-	cmd.Args = cmd.Args[:len(cmd.Args)-2] // without --config
+	cmd := a.pushCommand(name, dir)
 	cmd.Stderr = a.t.Output()
 	out, err := cmd.Output()
 	if err == nil {
@@ -126,6 +130,13 @@ func (a *author) push(name string, replace *strings.Replacer) pushed {
 		a.t.Fatalf("push %s: %v\n%s", name, err, out)
 	}
 	return got
+}
+
+func (a *author) pushCommand(name, dir string) *exec.Cmd {
+	a.t.Helper()
+	cmd := a.command("plugin", "push", "oci://"+a.registry+"/orchard/"+name, dir, "--key", a.key, "--json")
+	cmd.Args = cmd.Args[:len(cmd.Args)-2] // without --config
+	return cmd
 }
 
 // TestBundledPluginsFromPushToCall takes the plugins for workflows from their author to three machines: push, signature, add, roll-out by
@@ -149,7 +160,7 @@ func TestBundledPluginsFromPushToCall(t *testing.T) {
 		admin.run(0, nil, append([]string{"add", "oci://" + a.registry + "/orchard/" + name + ":0.1.0", "--signer", p.Signer, "--allow-write", "--yes"}, grants[name]...)...)
 	}
 	for _, m := range []*machine{second, third} {
-		for _, p := range m.rollOut(admin).Plugins {
+		for _, p := range m.rollOut(admin, len(workflowPlugins)).Plugins {
 			if p.Version != "0.1.0" || p.State != "fetched" {
 				t.Errorf("got %+v", p)
 			}
@@ -171,7 +182,7 @@ func TestBundledPluginsFromPushToCall(t *testing.T) {
 	if after := readFile(t, admin.config); !containsAll(after, newer.SHA256, `version = "^0.1.1"`, newer.From) || strings.Count(after, `"^0.1.0"`) != len(workflowPlugins)-1 {
 		t.Errorf("the config is\n%s", after)
 	}
-	second.rollOut(admin)
+	second.rollOut(admin, len(workflowPlugins))
 	updated := maps.Clone(want)
 	updated[newer.SHA256] = "chant 0.1.1"
 	if diff := cmp.Diff(updated, second.stored()); diff != "" {
@@ -212,4 +223,53 @@ func callAll(t *testing.T, m *machine) {
 	if err := c.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
+}
+
+// TestPluginFromRegistriesOfOthers takes a plugin through registries of other projects, with TLS and basic authentication: push, add, update,
+// back, and to a machine without a network.
+func TestPluginFromRegistriesOfOthers(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "darwin" {
+		t.Skip("programs in Go ignore SSL_CERT_FILE on macOS")
+	}
+	registrytest.Each(t, func(t *testing.T, s *registrytest.Server) {
+		trusting := []string{"SSL_CERT_FILE=" + s.Certificate, "DOCKER_CONFIG=" + s.DockerConfig(t)}
+		a := &author{machine: newMachine(t), registry: s.Host}
+		a.key = a.path("home/signing.key")
+		for want, env := range map[string][]string{"certificate": nil, "docker login " + s.Host: trusting[:1]} {
+			a.env = env
+			if out, err := a.pushCommand("hello", filepath.Join(built.plugins(t), "hello")).CombinedOutput(); err == nil || !strings.Contains(string(out), want) {
+				t.Errorf("with %q: %v, want %q\n%s", env, err, want, out)
+			}
+		}
+		a.env = trusting
+		first := a.push("hello", strings.NewReplacer())
+
+		online, offline := newMachine(t), newMachine(t)
+		online.env = trusting
+		online.run(0, nil, "add", "oci://"+s.Host+"/orchard/hello:0.1.0", "--signer", first.Signer, "--yes")
+		before := readFile(t, online.config)
+		second := a.push("hello", strings.NewReplacer(`"0.1.0"`, `"0.1.1"`))
+		online.run(0, nil, "update", "--yes")
+		if after := readFile(t, online.config); !containsAll(after, second.SHA256, second.From) {
+			t.Errorf("the config is\n%s", after)
+		}
+		s.Stop()
+		online.run(0, nil, "update", "hello", "--to", "0.1.0", "--yes")
+		if diff := cmp.Diff(before, readFile(t, online.config)); diff != "" {
+			t.Errorf("the config after going back (-before +after)\n%s", diff)
+		}
+
+		exported := t.TempDir()
+		online.run(0, nil, "cache", "export", "--out", exported)
+		cmd := offline.command("cache", "import", exported)
+		cmd.Args = cmd.Args[:len(cmd.Args)-2] // without --config
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		offline.rollOut(online, 1)
+		if text := offline.run(0, nil, "call", "hello_greet", "--arg", "name=Ada"); !strings.Contains(text, "Hello, Ada!") {
+			t.Errorf("got %s", text)
+		}
+	})
 }

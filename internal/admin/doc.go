@@ -9,6 +9,7 @@
 //   - review: manifests and grants in words, and the differences between two versions
 //   - download: HTTP requests to servers that the user names, with bounds
 //   - registry: pulls plugins from OCI registries, and pushes them
+//   - registry/registrytest: registries of other projects, for tests
 //   - publish: packs, signs and pushes a plugin
 //   - client: Bulkhead's entry in the configuration files of MCP clients
 //   - reference: recognizes reference servers of MCP in entries of clients, and the grants of the plugins that replace them
