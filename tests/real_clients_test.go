@@ -33,29 +33,8 @@ func TestRealClients(t *testing.T) {
 			if _, err := exec.LookPath(test.list[0]); err != nil {
 				t.Skip(err)
 			}
-			root, err := filepath.EvalSymlinks(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
-			home, project := filepath.Join(root, "home"), filepath.Join(root, "app")
-			putFile(t, filepath.Join(project, ".git/HEAD"), "ref: refs/heads/main\n")
-			trusted, err := json.Marshal(map[string]string{project: "TRUST_FOLDER"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			putFile(t, filepath.Join(home, ".gemini/trustedFolders.json"), string(trusted))
-			run := func(args ...string) string {
-				t.Helper()
-				cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
-				cmd.Dir = project
-				cmd.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "XDG_CACHE_HOME="+built.cache(t), "CLAUDE_CONFIG_DIR=", "CODEX_HOME=",
-					"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
-				out, err := cmd.CombinedOutput()
-				if err != nil {
-					t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
-				}
-				return string(out)
-			}
+			home, project := realClientHome(t)
+			run := func(args ...string) string { return runRealClient(t, home, project, nil, args...) }
 			check := func(want ...string) {
 				t.Helper()
 				if out := run(test.list...); !containsAll(out, want...) {
@@ -79,6 +58,88 @@ func TestRealClients(t *testing.T) {
 			}
 			run(built.program(t), "client", "add", test.id, "--yes", "--scope", "project", "--plugins", built.plugins(t))
 			check(test.project)
+		})
+	}
+}
+
+// realClientHome returns a home directory for clients and a project that they trust.
+func realClientHome(t *testing.T) (home, project string) {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, project = filepath.Join(root, "home"), filepath.Join(root, "app")
+	putFile(t, filepath.Join(project, ".git/HEAD"), "ref: refs/heads/main\n")
+	trusted, err := json.Marshal(map[string]string{project: "TRUST_FOLDER"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	putFile(t, filepath.Join(home, ".gemini/trustedFolders.json"), string(trusted))
+	return home, project
+}
+
+// runRealClient runs a command in a project and returns its output.
+func runRealClient(t *testing.T, home, project string, env []string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	cmd.Dir = project
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "XDG_CACHE_HOME="+built.cache(t), "CLAUDE_CONFIG_DIR=", "CODEX_HOME=",
+		"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
+	cmd.Env = append(cmd.Env, env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// TestRealClientsConnectToURL has the clients connect to a server over HTTP with the token of a variable, and fail without it.
+func TestRealClientsConnectToURL(t *testing.T) {
+	if os.Getenv("BULKHEAD_REAL_CLIENTS") == "" {
+		t.Skip("BULKHEAD_REAL_CLIENTS is not set")
+	}
+	config := filepath.Join(t.TempDir(), "bulkhead.toml")
+	putFile(t, config, "[[plugins]]\npath = \""+builtPlugins(t, "testdata/guests/surface")+"/surface\"\n")
+	url, headers := serveWithToken(t, config)
+	token := "BULKHEAD_TEAM=" + strings.TrimPrefix(headers["Authorization"], "Bearer ")
+	tests := []struct {
+		id, file  string
+		list      []string
+		connected string
+	}{
+		{"claude-code", ".claude.json", []string{"claude", "mcp", "list"}, "Connected"},
+		{"codex", ".codex/config.toml", []string{"codex", "mcp", "get", "--json", "bulkhead"}, `"bearer_token_env_var": "BULKHEAD_TEAM"`},
+		{"gemini", ".gemini/settings.json", []string{"gemini", "mcp", "list"}, "Connected"},
+		{"opencode", ".config/opencode/opencode.json", []string{"opencode", "mcp", "list"}, "connected"},
+	}
+	for _, test := range tests {
+		t.Run(test.id, func(t *testing.T) {
+			if _, err := exec.LookPath(test.list[0]); err != nil {
+				t.Skip(err)
+			}
+			home, project := realClientHome(t)
+			run := func(env []string, args ...string) string { return runRealClient(t, home, project, env, args...) }
+			add := []string{built.program(t), "client", "add", test.id, "--yes", "--url", url, "--token-env", "BULKHEAD_TEAM"}
+			run(nil, add...)
+			if out := run([]string{token}, test.list...); !strings.Contains(out, test.connected) || strings.Contains(out, "Disconnected") {
+				t.Errorf("with the token: %s", out)
+			}
+			if test.id != "codex" { // which does not connect here
+				if out := run(nil, test.list...); strings.Contains(out, " "+test.connected) && !strings.Contains(out, "Disconnected") {
+					t.Errorf("without the token: %s", out)
+				}
+			}
+			if out := run(nil, add...); !strings.Contains(out, "has this entry already") {
+				t.Errorf("adding it again: %s", out)
+			}
+			if out := run(nil, built.program(t), "client", "list", test.id); strings.Contains(out, "problem") || !strings.Contains(out, url) {
+				t.Errorf("list: %s", out)
+			}
+			run(nil, built.program(t), "client", "remove", test.id, "--yes")
+			if text := readFile(t, filepath.Join(home, test.file)); strings.Contains(text, url) {
+				t.Errorf("after the entry was removed: %s", text)
+			}
 		})
 	}
 }

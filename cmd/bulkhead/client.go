@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,7 +14,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
@@ -25,7 +21,7 @@ func newClient() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "client",
 		Short: "Add the server to MCP clients",
-		Long: `Edit the configuration of MCP clients, so that they start the server.
+		Long: `Edit the configuration of MCP clients, so that they start the server, or use one at a URL.
 
 The clients are ` + wrapped(client.IDs()) + `.`,
 		Example: `  bulkhead client list
@@ -58,87 +54,6 @@ type clientCommand struct {
 	asks bool   // whether to ask for consent; begin sets it
 
 	replace, publicWeb bool // only add has these
-}
-
-// done is the past tense of actions.
-var done = map[client.Action]string{
-	client.ActionAdd: "Added %s to %s.", client.ActionUpdate: "Updated %s in %s.", client.ActionRemove: "Removed %s from %s.",
-}
-
-func newClientAdd() *cobra.Command {
-	a := clientCommand{plan: client.Add, adds: true, none: "has this entry already"}
-	c := &cobra.Command{
-		Use:   "add CLIENT… [flags]",
-		Short: "Have MCP clients start the server",
-		Long: `Add an entry to the configuration of MCP clients that starts "bulkhead serve" with the
-absolute path of this program, or update the entry. The difference is shown first. All
-else in the file is kept: entries, comments, format, permissions, a symbolic link to it.
-A copy of the file is saved in the state directory.
-
-If the claude or codex command is installed, and keeps the rest of the file, it makes the
-change. Entries for one project (--scope project) are in a file that is meant to be shared.
-
-With --replace, entries of the reference servers filesystem, git, memory, fetch and time
-are removed too. The plugins of these names are added to the user's config, or to that of
-the project with --scope project, with the grants that the entries have. An entry that is
-not understood completely, or would need more, is left, with the reason. All files change
-in one transaction. "client remove" brings the entries back; the config stays.
-
-Exit codes: 0 success; 1 no consent; 2 the entry cannot be added (an invalid file, a
-different entry of that name), or consent cannot be asked for.`,
-		Example: `  bulkhead client add claude-code
-  bulkhead client add claude-desktop --project ~/src/app --config ~/src/app/bulkhead.toml
-  bulkhead client add vscode cursor --scope project
-  bulkhead client add --all --dry-run        # every client that is installed
-  bulkhead client add codex --name chant --plugins /opt/plugins/chant --yes
-  bulkhead client add claude-desktop --replace --dry-run
-  bulkhead client add --all --replace --public-web   # fetch may read the public web`,
-		Args:      knownClients,
-		ValidArgs: client.IDs(),
-		RunE: func(c *cobra.Command, ids []string) error {
-			if a.replace {
-				return a.runReplace(c, ids)
-			}
-			if a.publicWeb {
-				return usage.Errorf("--public-web has no effect without --replace: remove the flag")
-			}
-			return a.run(c, ids)
-		},
-	}
-	f := c.Flags()
-	a.flags(c)
-	f.BoolVar(&a.replace, "replace", false, "replace entries of reference servers by plugins, with the same grants")
-	f.BoolVar(&a.publicWeb, "public-web", false, publicWebUsage)
-	f.BoolVar(&a.all, "all", false, "all clients that are installed: their program is in PATH, or their directory exists")
-	f.StringVar(&a.options.Serve.Config, "config", "", "config `file` that the server uses (default: what it discovers)")
-	f.StringVar(&a.options.Serve.Plugins, "plugins", "", "`directory` of plugins that the server uses if there is no config")
-	return c
-}
-
-func newClientRemove() *cobra.Command {
-	a := clientCommand{plan: client.Remove, none: "has no such entry"}
-	c := &cobra.Command{
-		Use:   "remove CLIENT… [flags]",
-		Short: "Remove the server from MCP clients",
-		Long: `Remove the entry that "bulkhead client add" has added from the configuration of MCP
-clients. The lines are shown first. All else in the file is kept, and a copy of it is
-saved in the state directory. An entry that starts a different program is refused.
-
-With --all, the entries that are left are listed: those of other names and scopes, of
-this project and of projects whose config is trusted.
-
-Exit codes: 0 success; 1 no consent; 2 the entry cannot be removed, or consent cannot be
-asked for.`,
-		Example: `  bulkhead client remove cursor
-  bulkhead client remove vscode --scope project --yes
-  bulkhead client remove --all --dry-run`,
-		Args:      knownClients,
-		ValidArgs: client.IDs(),
-		RunE:      func(c *cobra.Command, ids []string) error { return a.run(c, ids) },
-	}
-	a.flags(c)
-	c.Flags().BoolVar(&a.all, "all", false, "all clients that are installed")
-	return c
 }
 
 func knownClients(_ *cobra.Command, ids []string) error {
@@ -250,20 +165,6 @@ func (a *clientCommand) run(c *cobra.Command, ids []string) error {
 	return nil
 }
 
-// printLeft prints the entries that remove leaves.
-func printLeft(w io.Writer, left []client.Left) {
-	for i, l := range left {
-		if i == 0 {
-			fmt.Fprintln(w, "\nThese entries are left:")
-		}
-		where := ""
-		if l.Scope == client.LocalScope {
-			where = ", run in " + oneLine(l.Project)
-		}
-		fmt.Fprintf(w, "  %s: %s in %s\n    remedy: %s%s\n", l.Title, oneLine(l.Name), oneLine(l.File), oneLine(l.RemoveLine()), where)
-	}
-}
-
 // complete returns the system and the clients that the flags and arguments select.
 func (a *clientCommand) complete(ids []string) (client.System, []*client.Client, error) {
 	if a.all == (len(ids) > 0) {
@@ -306,84 +207,6 @@ func (a *clientCommand) complete(ids []string) (client.System, []*client.Client,
 	}
 	which, err := client.FindAll(ids)
 	return system, which, err
-}
-
-// optionsFor returns the options of the entry of a client. At a terminal it asks for the project of a client that does not start servers in it.
-func (a *clientCommand) optionsFor(ctx context.Context, stdin io.Reader, c *client.Client, s client.System) (client.Options, error) {
-	o := a.options
-	if !a.asks || !a.adds || !c.LacksProject(o) {
-		return o, nil
-	}
-	otherwise := "empty for none"
-	if s.Project != "" {
-		otherwise = "empty for " + oneLine(s.Project)
-	}
-	answer := strings.TrimSpace(ask(ctx, stdin, maxProject, fmt.Sprintf("%s does not start servers in your project. Its directory (%s): ", c.Title, otherwise)))
-	if answer == "" {
-		o.Serve.Project = s.Project
-		return o, nil
-	}
-	named, err := client.NewSystem(host.Options{Project: answer}, runtime.GOOS)
-	o.Serve.Project = named.Project
-	return o, err
-}
-
-// maxProject is the maximum size of the answer that names a project, in bytes.
-const maxProject = 4096
-
-// apply makes the changes, and prints what the user has to do next. It continues after an error, since the files are independent.
-func (a *clientCommand) apply(ctx context.Context, text io.Writer, changes []*client.Change) []error {
-	var failed []error
-	for _, change := range changes {
-		if change.Action == client.ActionNone {
-			continue
-		}
-		if err := change.Apply(ctx); err != nil {
-			failed = append(failed, err)
-			report(err)
-			continue
-		}
-		fmt.Fprintf(text, "\n"+done[change.Action]+"\n", change.Name, change.Title)
-		if len(change.Restores) > 0 {
-			fmt.Fprintf(text, "  back    %s\n", oneLine(strings.Join(change.Restores, ", ")))
-		}
-		if change.Backup != "" {
-			fmt.Fprintf(text, "  backup  %s\n", oneLine(change.Backup))
-		}
-		fmt.Fprintf(text, "  next    %s\n", change.Next)
-	}
-	return failed
-}
-
-func (a *clientCommand) printChanges(to io.Writer, changes []*client.Change) {
-	w, style := bufio.NewWriter(to), term.StyleOf(to)
-	defer w.Flush()
-	for i, c := range changes {
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		file := oneLine(c.File)
-		if c.Target != "" {
-			file += " -> " + oneLine(c.Target)
-		}
-		if c.Action == client.ActionNone {
-			fmt.Fprintf(w, "%s: %s %s.\n", c.Title, file, a.none)
-			continue
-		}
-		if c.Creates {
-			file += " (new)"
-		}
-		fmt.Fprintf(w, "%s: %s, in %s\n\n", c.Title, file, oneLine(c.In))
-		for _, line := range c.Diff {
-			fmt.Fprintf(w, "  %s\n", paintChange(style, visible.Text(line)))
-		}
-		if line := c.CommandLine(); line != "" {
-			fmt.Fprintf(w, "\n  by %s\n", oneLine(line))
-		}
-		for _, note := range c.Notes {
-			fmt.Fprintf(w, "\n  note: %s\n", oneLine(note))
-		}
-	}
 }
 
 // counted returns a number with a noun.

@@ -17,10 +17,11 @@ func newClientList() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "list [CLIENT…] [flags]",
-		Short: "List the MCP clients, and which of them start the server",
+		Short: "List the MCP clients, and which of them start the server or have its URL",
 		Long: `List the MCP clients: whether they are installed, their configuration of the user and of
 the project, and the entries there that start Bulkhead, with what is wrong with them: a
-different program, or files that do not exist.
+different program, or files that do not exist. Entries with a URL that are named bulkhead
+or bulkhead-… are listed too; nothing connects to the URL.
 
 Exit codes: 0 no problem was found; 1 an entry or a file has a problem.`,
 		Example: `  bulkhead client list
@@ -70,7 +71,14 @@ func printClients(w io.Writer, list []client.Status) {
 			fmt.Fprintf(w, "           problem: %s\n", excerpt(s.Problem))
 		}
 		for _, e := range s.Entries {
-			fmt.Fprintf(w, "           %s: %s\n", oneLine(e.Name), excerpt(strings.Join(append([]string{e.Command}, e.Args...), " ")))
+			what := strings.Join(append([]string{e.Command}, e.Args...), " ")
+			if e.URL != "" {
+				what = e.URL
+			}
+			if e.TokenEnv != "" {
+				what += ", with the token in $" + e.TokenEnv
+			}
+			fmt.Fprintf(w, "           %s: %s\n", oneLine(e.Name), excerpt(what))
 			for _, p := range e.Problems {
 				fmt.Fprintf(w, "             problem: %s\n", excerpt(p))
 			}

@@ -58,16 +58,24 @@ type Change struct {
 type Options struct {
 	Scope Scope
 	Name  string
-	Serve Serve // flags of the server in the entry; only Add uses them
+	// Only Add uses the others.
+	Serve    Serve  // flags of the server in the entry
+	URL      string // of a server that runs, which CheckURL accepts; empty: the entry starts one
+	TokenEnv string // name of the variable with the bearer token for the URL
 }
 
-// Add returns the change that makes a client start the server.
+// Add returns the change that makes a client start the server, or use the one at a URL.
 func Add(c *Client, s System, o Options) (*Change, error) {
 	change, old, err := open(c, s, o)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := c.entry(s, o.Scope, o.Serve)
+	var entry Entry
+	if o.URL != "" {
+		entry, err = c.remoteEntry(o)
+	} else {
+		entry, err = c.entry(s, o.Scope, o.Serve)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -77,16 +85,19 @@ func Add(c *Client, s System, o Options) (*Change, error) {
 		if !old.ours(s) {
 			return nil, usage.Errorf("%s has an entry %q that starts another server: choose a different name with --name, or remove the entry from the file", change.File, o.Name)
 		}
-		if change.Action = ActionUpdate; old.isEntry && old.entry.equal(entry) {
+		if (old.entry.URL == "") != (entry.URL == "") {
+			return nil, usage.Errorf("%s has an entry %q of the other kind, which starts a program or has a URL: choose a different name with --name, or remove it before, with bulkhead client remove", change.File, o.Name)
+		}
+		if change.Action = ActionUpdate; old.isEntry && old.entry.satisfies(entry) {
 			change.Action = ActionNone
 			return change, nil
 		}
 	}
 	change.Next = c.next[o.Scope]
-	if kept := c.otherFields(old.fields); kept != "" {
+	if kept := c.otherFields(old.fields, c.fields(entry)); kept != "" {
 		change.Notes = append(change.Notes, "the entry keeps its other settings ("+kept+"): review them in the file")
 	}
-	if change.content, err = c.format.set(change.file.Data, path, c.shape.fields(entry)); err != nil {
+	if change.content, err = c.format.set(change.file.Data, path, c.fields(entry)); err != nil {
 		return nil, invalidFile(change.File, err)
 	}
 	var before []string
@@ -94,7 +105,7 @@ func Add(c *Client, s System, o Options) (*Change, error) {
 	if old.fields != nil {
 		before = c.format.lines(path, fields)
 	}
-	change.Diff = difference(before, c.format.lines(path, withFields(fields, c.shape.fields(entry))))
+	change.Diff = difference(before, c.format.lines(path, withFields(fields, c.fields(entry))))
 	if old.fields == nil {
 		change.Action = ActionAdd
 		change.setCommand(func(own *ownCommand) []string { return own.add(o.Name, entry) })
@@ -128,13 +139,17 @@ func Remove(c *Client, s System, o Options) (*Change, error) {
 // current is the content of the file, and the entry in it, before the change.
 type current struct {
 	doc     object
+	name    string
 	fields  object // fields of the entry; nil if the file has no entry
 	entry   Entry
-	isEntry bool // whether the fields describe the start of a program, which is entry
+	isEntry bool // whether the fields describe the start of a program or a URL, which is entry
 }
 
-// ours reports whether the entry starts a program named like this one.
+// ours reports whether the entry starts a program named like this one, or has a URL and a name that Add accepts for it.
 func (c current) ours(s System) bool {
+	if c.isEntry && c.entry.URL != "" {
+		return isRemoteName(c.name)
+	}
 	return c.isEntry && (filepath.Base(c.entry.Command) == filepath.Base(s.Program) || sameProgram(c.entry.Command, s.Program))
 }
 
@@ -172,12 +187,12 @@ func (c *Change) current() (current, error) {
 	if err != nil {
 		return current{}, err
 	}
-	now := current{doc: doc}
+	now := current{doc: doc, name: c.Name}
 	if value := c.client.servers(doc)[c.Name]; value != nil {
 		if now.fields, _ = value.(object); now.fields == nil {
 			now.fields = object{}
 		}
-		now.entry, now.isEntry = c.client.shape.read(now.fields)
+		now.entry, now.isEntry = c.client.read(now.fields)
 	}
 	return now, nil
 }
@@ -231,7 +246,7 @@ func (c *Change) verify() error {
 	if err != nil {
 		return err
 	}
-	if c.want == nil && now.fields != nil || c.want != nil && !(now.isEntry && now.entry.equal(*c.want)) {
+	if c.want == nil && now.fields != nil || c.want != nil && !(now.isEntry && now.entry.satisfies(*c.want)) {
 		return errors.New("the file does not contain the change")
 	}
 	return nil

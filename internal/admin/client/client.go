@@ -43,7 +43,8 @@ type Client struct {
 	format   format                    // format of the files
 	at       func(doc object) []string // path of the object of servers
 	local    func(doc object) object   // objects of projects in the user's file, by path, each with servers as the file has them; nil if there are none
-	shape    shape                     // shape of an entry
+	shape    shape                     // shape of an entry that starts a program
+	remote   *remote                   // shape of an entry with a URL
 	expands  []string                  // strings that begin a variable in an entry
 	places   map[string]string         // variables in an entry that a config has too, by the client's name
 	// variable maps a scope to the variable that the client replaces with the project directory.
@@ -57,15 +58,36 @@ type Client struct {
 // object is a decoded object of a file.
 type object = map[string]any
 
-// Entry is the command that a client starts as a server.
+// Entry is the command that a client starts as a server, or the URL of a server that runs.
 type Entry struct {
-	Command string   `json:"command"`
-	Args    []string `json:"args"`
+	Command  string   `json:"command,omitempty"`
+	Args     []string `json:"args,omitzero"`
+	URL      string   `json:"url,omitempty"`
+	TokenEnv string   `json:"token_env,omitempty"` // name of the variable with the bearer token; empty: the entry has none that is known
 }
 
-func (e Entry) equal(f Entry) bool { return e.Command == f.Command && slices.Equal(e.Args, f.Args) }
+// satisfies reports whether the entry has what want has. An entry keeps a token that want does not mention, as it keeps other settings.
+func (e Entry) satisfies(want Entry) bool {
+	return e.Command == want.Command && slices.Equal(e.Args, want.Args) && e.URL == want.URL && (want.TokenEnv == "" || e.TokenEnv == want.TokenEnv)
+}
 
-// shape converts an Entry to the fields that a client expects, and back.
+// read returns the entry of fields.
+func (c *Client) read(fields object) (Entry, bool) {
+	if e, ok := c.shape.read(fields); ok {
+		return e, true
+	}
+	return c.remote.read(fields)
+}
+
+// fields returns the fields of an entry.
+func (c *Client) fields(e Entry) jsonfile.Object {
+	if e.URL != "" {
+		return c.remote.fields(e)
+	}
+	return c.shape.fields(e)
+}
+
+// shape converts an Entry with a command to the fields that a client expects, and back.
 type shape struct {
 	env    string // name of the field with the variables of a server
 	fields func(e Entry) jsonfile.Object
@@ -173,7 +195,7 @@ func (c *Client) servers(doc object) object {
 
 // Render returns the content of a client's file that contains only the given entry.
 func (c *Client) Render(name string, e Entry) (string, error) {
-	text, err := c.format.set(nil, append(c.at(nil), name), c.shape.fields(e))
+	text, err := c.format.set(nil, append(c.at(nil), name), c.fields(e))
 	return string(text), err
 }
 
@@ -251,12 +273,18 @@ func (c *Client) ownPath(path string) string {
 
 // LacksProject reports whether the server would find no project: the client does not start it there, and the options name none.
 func (c *Client) LacksProject(o Options) bool {
-	return c.elsewhere && o.Scope == UserScope && o.Serve.Project == ""
+	return c.elsewhere && o.Scope == UserScope && o.Serve.Project == "" && o.URL == ""
 }
 
 // notes returns what the user should know about an entry.
 func (c *Client) notes(e Entry) []string {
 	var notes []string
+	if e.URL != "" {
+		if e.TokenEnv != "" {
+			notes = append(notes, fmt.Sprintf("the file has no token: set the variable %s to it where %s is started", e.TokenEnv, c.Title))
+		}
+		return notes
+	}
 	if c.elsewhere && !slices.Contains(e.Args, "--project") {
 		notes = append(notes, fmt.Sprintf("%s does not start servers in your project: pass --project DIR, or plugins get no project", c.Title))
 	}

@@ -20,12 +20,20 @@ var clients = []*Client{
 		own: &ownCommand{
 			program: "claude",
 			add: func(name string, e Entry) []string {
-				return append([]string{"mcp", "add", "--scope", "user", name, "--", e.Command}, e.Args...)
+				if e.URL == "" {
+					return append([]string{"mcp", "add", "--scope", "user", name, "--", e.Command}, e.Args...)
+				}
+				args := []string{"mcp", "add", "--transport", "http", "--scope", "user", name, e.URL}
+				if e.TokenEnv != "" {
+					args = append(args, "--header", authorization+": "+bearer+"${"+e.TokenEnv+"}")
+				}
+				return args
 			},
 			remove: func(name string) []string { return []string{"mcp", "remove", "--scope", "user", name} },
 			keeps:  func([]byte) bool { return true }, // the client itself rewrites the file all the time
 		},
 		places: map[string]string{"${HOME}": varHome},
+		remote: &remote{kind: "http", url: "url", variable: [2]string{"${", "}"}},
 		next: map[Scope]string{
 			UserScope:    "start a new session; `claude mcp list` shows whether it connects",
 			ProjectScope: "start `claude` in the project and approve the server; until then `claude mcp list` says: Pending approval",
@@ -38,7 +46,8 @@ var clients = []*Client{
 			return []string{filepath.Join(s.appDir("Claude"), "claude_desktop_config.json")}
 		},
 		format: jsonFormat{}, at: under("mcpServers"), shape: commandAndArgs(""), elsewhere: true,
-		next: map[Scope]string{UserScope: "quit Claude Desktop (closing its window is not enough) and start it again"},
+		remote: &remote{noURL: "Claude Desktop does not read URLs from its file: add the URL in its settings, under Connectors"},
+		next:   map[Scope]string{UserScope: "quit Claude Desktop (closing its window is not enough) and start it again"},
 	},
 	{
 		ID: "cursor", Title: "Cursor", programs: []string{"cursor", "cursor-agent"},
@@ -47,6 +56,7 @@ var clients = []*Client{
 		format: jsonFormat{}, at: under("mcpServers"), shape: commandAndArgs("stdio"), expands: []string{"${"},
 		variable: map[Scope]string{ProjectScope: "${workspaceFolder}"}, // the directory that contains .cursor
 		places:   map[string]string{"${userHome}": varHome, "${env:HOME}": varHome, "${workspaceFolder}": varProject},
+		remote:   &remote{url: "url", variable: [2]string{"${env:", "}"}},
 		next: map[Scope]string{
 			UserScope:    "check in the MCP settings of Cursor that the server is enabled",
 			ProjectScope: "open the project in Cursor and enable the server in the MCP settings",
@@ -64,6 +74,7 @@ var clients = []*Client{
 		// server in windows without a folder.
 		variable: map[Scope]string{ProjectScope: "${workspaceFolder}"},
 		places:   map[string]string{"${userHome}": varHome, "${env:HOME}": varHome, "${workspaceFolder}": varProject},
+		remote:   &remote{kind: "http", url: "url", variable: [2]string{"${env:", "}"}},
 		next: map[Scope]string{
 			UserScope:    "run `MCP: List Servers` in VS Code, start the server, and confirm that you trust it",
 			ProjectScope: "open the project in VS Code, run `MCP: List Servers`, start the server, and confirm that you trust it",
@@ -77,12 +88,16 @@ var clients = []*Client{
 		own: &ownCommand{
 			program: "codex",
 			add: func(name string, e Entry) []string {
+				if e.URL != "" {
+					return nil // Codex's command would connect to the server, and begin a login
+				}
 				return append([]string{"mcp", "add", name, "--", e.Command}, e.Args...)
 			},
 			remove: func(name string) []string { return []string{"mcp", "remove", name} },
 			// Codex's command drops the comments after the keys of all servers.
 			keeps: func(data []byte) bool { return !bytes.Contains(data, []byte("#")) },
 		},
+		remote: &remote{url: "url", token: "bearer_token_env_var"},
 		next: map[Scope]string{
 			UserScope:    "start a new session",
 			ProjectScope: "start a new session in the project; Codex reads the file only if you have told it to trust the project",
@@ -93,6 +108,10 @@ var clients = []*Client{
 		dirs: func(s System) []string { return []string{s.zedDir()} },
 		user: func(s System) []string { return []string{filepath.Join(s.zedDir(), "settings.json")} }, project: []string{".zed/settings.json"},
 		format: jsonFormat{}, at: under("context_servers"), shape: commandAndArgs(""),
+		remote: &remote{
+			url:     "url",
+			noToken: "Zed replaces no variables in its file: omit --token-env, and log in by OAuth if the server supports it, or add the header with the token itself by hand",
+		},
 		next: map[Scope]string{
 			UserScope:    "look for the green dot beside the server in the settings of Zed's agent panel",
 			ProjectScope: "open the project in Zed and trust it; look for the green dot beside the server in the settings of the agent panel",
@@ -110,6 +129,7 @@ var clients = []*Client{
 		project: []string{".devin/mcp_config.json"},
 		format:  jsonFormat{}, at: under("mcpServers"), shape: commandAndArgs(""), expands: []string{"${"}, elsewhere: true,
 		places: map[string]string{"${env:HOME}": varHome},
+		remote: &remote{url: "serverUrl", variable: [2]string{"${env:", "}"}},
 		next: map[Scope]string{
 			UserScope:    "refresh the list of MCP servers in the agent panel, or start the program again",
 			ProjectScope: "open the project and refresh the list of MCP servers in the agent panel; versions before Devin Desktop do not read this file",
@@ -121,6 +141,7 @@ var clients = []*Client{
 		user: func(s System) []string { return []string{filepath.Join(s.Home, ".gemini", "settings.json")} }, project: []string{".gemini/settings.json"},
 		format: jsonFormat{}, at: under("mcpServers"), shape: commandAndArgs(""), expands: []string{"$"},
 		places: map[string]string{"${HOME}": varHome, "$HOME": varHome},
+		remote: &remote{kind: "http", url: "url", variable: [2]string{"${", "}"}},
 		next: map[Scope]string{
 			UserScope:    "start a new session; in a folder that Gemini CLI does not trust, all servers are disabled",
 			ProjectScope: "start a new session in the project and trust the folder: otherwise all servers are disabled",
@@ -135,6 +156,7 @@ var clients = []*Client{
 		project: []string{"opencode.json", "opencode.jsonc"},
 		format:  jsonFormat{}, at: opencodeServers, shape: commandList, expands: []string{"{env:", "{file:"},
 		places: map[string]string{"{env:HOME}": varHome},
+		remote: &remote{kind: "remote", url: "url", variable: [2]string{"{env:", "}"}},
 		next: map[Scope]string{
 			UserScope:    "start a new session; `opencode mcp list` shows whether it connects",
 			ProjectScope: "start a new session in the project; `opencode mcp list` shows whether it connects",
@@ -176,7 +198,7 @@ func commandAndArgs(kind string) shape {
 		read: func(fields object) (Entry, bool) {
 			command, ok := fields["command"].(string)
 			args, isList := stringList(fields["args"])
-			return Entry{command, args}, ok && isList
+			return Entry{Command: command, Args: args}, ok && isList
 		},
 	}
 }
@@ -192,7 +214,7 @@ var commandList = shape{
 		if !ok || len(list) == 0 {
 			return Entry{}, false
 		}
-		return Entry{list[0], list[1:]}, true
+		return Entry{Command: list[0], Args: list[1:]}, true
 	},
 }
 

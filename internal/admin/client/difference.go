@@ -14,7 +14,8 @@ import (
 func (c *Client) fieldsToShow(fields object) []field {
 	var out []field
 	rest := maps.Clone(fields)
-	for _, f := range c.shape.fields(Entry{}) {
+	entry, _ := c.read(fields)
+	for _, f := range c.fields(entry) {
 		value, ok := rest[f.Name]
 		if !ok {
 			continue
@@ -24,23 +25,36 @@ func (c *Client) fieldsToShow(fields object) []field {
 		if list, ok := stringList(value); ok && value != nil {
 			shown.value = redact(list)
 		} else if _, ok := value.(string); !ok {
-			shown.hidden = true
+			shown = hiddenField(f.Name, value)
+			if _, ok := f.Value.(jsonfile.Object); ok { // the entry was read from this member
+				shown.hidden, shown.value = false, f.Value
+			}
 		}
 		out = append(out, shown)
 	}
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
-		out = append(out, field{name: name, hidden: true})
+		out = append(out, hiddenField(name, rest[name]))
 	}
 	return out
 }
 
-// otherFields returns the names of the fields of an entry that this package does not write.
-func (c *Client) otherFields(fields object) string {
-	rest := maps.Clone(fields)
-	for _, f := range c.shape.fields(Entry{}) {
-		delete(rest, f.Name)
+// hiddenField returns a field whose value is not shown.
+func hiddenField(name string, value any) field {
+	members, _ := value.(object)
+	_, known := members[authorization]
+	return field{name: name, hidden: true, more: len(members) > 1 || len(members) == 1 && !known}
+}
+
+// otherFields returns the names of the fields of an entry that are left when fields are written.
+func (c *Client) otherFields(old object, write jsonfile.Object) string {
+	var names []string
+	for _, f := range c.fieldsToShow(old) {
+		written := slices.ContainsFunc(write, func(w jsonfile.Member) bool { return w.Name == f.name })
+		if f.hidden && !written || f.more && written {
+			names = append(names, f.name)
+		}
 	}
-	return strings.Join(slices.Sorted(maps.Keys(rest)), ", ")
+	return strings.Join(names, ", ")
 }
 
 // withFields returns fields as they are after write was written.
@@ -52,7 +66,8 @@ func withFields(fields []field, write jsonfile.Object) []field {
 			fields = append(fields, field{name: w.Name, value: w.Value})
 			continue
 		}
-		fields[at] = field{name: w.Name, value: w.Value}
+		_, merged := w.Value.(jsonfile.Object)
+		fields[at] = field{name: w.Name, value: w.Value, more: fields[at].more && merged}
 	}
 	return fields
 }

@@ -18,7 +18,7 @@ type format interface {
 	read(path string) ([]byte, error)
 	// decode decodes data; file is its name in errors.
 	decode(file string, data []byte) (object, error)
-	// set sets fields of the entry at path, and preserves the other fields of the entry.
+	// set sets fields of the entry at path, and preserves the other fields of the entry, and the other members of a field that is an Object.
 	set(data []byte, path []string, fields jsonfile.Object) ([]byte, error)
 	remove(data []byte, path []string) ([]byte, error)
 	// copy adds the entry at path as it is in from. The file must have no entry at path.
@@ -32,6 +32,7 @@ type field struct {
 	name   string
 	value  any
 	hidden bool
+	more   bool // whether the value has members that are not shown
 }
 
 type jsonFormat struct{}
@@ -64,8 +65,14 @@ func (jsonFormat) set(data []byte, path []string, fields jsonfile.Object) ([]byt
 		return jsonfile.Set(data, path, fields)
 	}
 	for _, f := range fields {
-		if data, err = jsonfile.Set(data, append(slices.Clone(path), f.Name), f.Value); err != nil {
-			return nil, err
+		in, members := path, jsonfile.Object{f}
+		if value, ok := f.Value.(jsonfile.Object); ok {
+			in, members = append(slices.Clone(path), f.Name), value
+		}
+		for _, m := range members {
+			if data, err = jsonfile.Set(data, append(slices.Clone(in), m.Name), m.Value); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return data, nil
@@ -169,11 +176,22 @@ func shown(f field) string {
 	if f.hidden {
 		return "…"
 	}
-	return encoded(f.value)
+	text := encoded(f.value)
+	if f.more {
+		text = strings.TrimSuffix(text, "}") + ", …}"
+	}
+	return text
 }
 
-// encoded encodes a string or a list of strings, in which JSON and TOML agree.
+// encoded encodes a string or a list of strings, in which JSON and TOML agree, or an Object of strings, as JSON.
 func encoded(value any) string {
+	if members, ok := value.(jsonfile.Object); ok {
+		items := make([]string, len(members))
+		for i, m := range members {
+			items[i] = encoded(m.Name) + ": " + encoded(m.Value)
+		}
+		return "{" + strings.Join(items, ", ") + "}"
+	}
 	if list, ok := value.([]string); ok {
 		items := make([]string, len(list))
 		for i, s := range list {

@@ -8,7 +8,7 @@ import (
 // LocalScope is the scope of entries that a client keeps for one project in the file of the user. Bulkhead lists them, and changes none.
 const LocalScope Scope = "local"
 
-// Left is an entry that starts Bulkhead and that changes do not remove.
+// Left is an entry of Bulkhead that changes do not remove.
 type Left struct {
 	Client  string `json:"client"`
 	Title   string `json:"title"`
@@ -18,7 +18,7 @@ type Left struct {
 	Name    string `json:"name"`
 }
 
-// LeftBy returns the entries of all clients that start Bulkhead and that none of changes removes: those of the user, of the project of s and
+// LeftBy returns the entries of Bulkhead that all clients have and that none of changes removes: those of the user, of the project of s and
 // of further projects. A file that cannot be read or parsed has none.
 func LeftBy(changes []*Change, s System, projects []string) []Left {
 	removed := func(l Left) bool {
@@ -74,8 +74,8 @@ func (c *Client) addLocal(s System, path string, add func(Left)) {
 		servers := c.servers(fields)
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
 			entry, _ := servers[name].(object)
-			e, ok := c.shape.read(entry)
-			if now := (current{entry: e, isEntry: ok}); now.ours(s) {
+			e, ok := c.read(entry)
+			if now := (current{name: name, entry: e, isEntry: ok}); now.ours(s) {
 				add(Left{c.ID, c.Title, LocalScope, project, path, name})
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 )
 
-// Status describes one file of a client and the entries in it that start Bulkhead.
+// Status describes one file of a client and the entries in it that start Bulkhead, or have its URL.
 type Status struct {
 	Client    string  `json:"client"`
 	Title     string  `json:"title"`
@@ -28,14 +28,14 @@ func (s Status) Healthy() bool {
 	return s.Problem == "" && !slices.ContainsFunc(s.Entries, func(f Found) bool { return len(f.Problems) > 0 })
 }
 
-// Found is an entry that starts Bulkhead.
+// Found is an entry that starts Bulkhead, or has its URL.
 type Found struct {
 	Name string `json:"name"`
 	Entry
 	Problems []string `json:"problems,omitempty"`
 }
 
-// List returns the entries of the clients that start Bulkhead, in the files of the user and of the project, if there is one.
+// List returns the entries of the clients that start Bulkhead or have its URL, in the files of the user and of the project, if there is one.
 func List(s System, which []*Client) []Status {
 	if len(which) == 0 {
 		which = clients
@@ -68,17 +68,33 @@ func (c *Client) status(s System, scope Scope, path string) Status {
 	servers := c.servers(doc)
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		fields, _ := servers[name].(object)
-		entry, ok := c.shape.read(fields)
-		if now := (current{entry: entry, isEntry: ok}); now.ours(s) {
-			found := Found{Name: name, Entry: Entry{entry.Command, redact(entry.Args)}, Problems: c.check(s, fields, entry)}
-			st.Entries = append(st.Entries, found)
+		entry, ok := c.read(fields)
+		if now := (current{name: name, entry: entry, isEntry: ok}); now.ours(s) {
+			problems := c.check(s, fields, entry)
+			if entry.URL == "" {
+				entry.Args = redact(entry.Args)
+			}
+			st.Entries = append(st.Entries, Found{Name: name, Entry: entry, Problems: problems})
 		}
 	}
 	return st
 }
 
-// check returns what is wrong with an entry.
+// check returns what is wrong with an entry. It does not connect to a URL.
 func (c *Client) check(s System, fields object, e Entry) []string {
+	var problems []string
+	if e.URL == "" {
+		problems = c.checkCommand(s, e)
+	}
+	disabled, _ := fields["disabled"].(bool)
+	if enabled, ok := fields["enabled"].(bool); disabled || ok && !enabled {
+		problems = append(problems, "is disabled")
+	}
+	return problems
+}
+
+// checkCommand returns what is wrong with the command of an entry.
+func (c *Client) checkCommand(s System, e Entry) []string {
 	var problems []string
 	command := e.Command
 	if !strings.Contains(command, "/") {
@@ -106,10 +122,6 @@ func (c *Client) check(s System, fields object, e Entry) []string {
 		} else if !s.exists(value) {
 			problems = append(problems, fmt.Sprintf("%s %s does not exist", flag, value))
 		}
-	}
-	disabled, _ := fields["disabled"].(bool)
-	if enabled, ok := fields["enabled"].(bool); disabled || ok && !enabled {
-		problems = append(problems, "is disabled")
 	}
 	return problems
 }

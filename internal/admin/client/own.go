@@ -14,7 +14,7 @@ import (
 // preserves the rest of the file. An existing entry is edited in place, since the command would drop what the user has added to it.
 type ownCommand struct {
 	program string
-	add     func(name string, e Entry) []string
+	add     func(name string, e Entry) []string // nil: it is not used for the entry
 	remove  func(name string) []string
 	keeps   func(data []byte) bool // reports whether the command preserves the rest of a file
 }
@@ -29,7 +29,9 @@ func (c *Change) setCommand(args func(own *ownCommand) []string) {
 		return
 	}
 	if path, err := c.system.LookPath(own.program); err == nil {
-		c.Command = append([]string{path}, args(own)...)
+		if args := args(own); args != nil {
+			c.Command = append([]string{path}, args...)
+		}
 	}
 }
 

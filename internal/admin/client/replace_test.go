@@ -166,7 +166,7 @@ func TestReplacedEntriesComeBackIntoAChangedFile(t *testing.T) {
 			u.replace(c)
 			data, err := os.ReadFile(path)
 			if err == nil {
-				data, err = c.format.set(data, append(c.at(doc), "added"), c.shape.fields(Entry{"z", nil}))
+				data, err = c.format.set(data, append(c.at(doc), "added"), c.fields(Entry{Command: "z"}))
 			}
 			if err == nil {
 				err = os.WriteFile(path, data, 0o600)
