@@ -17,9 +17,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
+// Key identifies the Catalog of some clients among the Catalogs of a server. The zero value is that of the default project, for clients to
+// whom no table of the config applies.
+type Key struct {
+	Project string // name of a project; empty: the default one
+}
+
 // Catalog is a set of plugins and what they offer. It is safe for concurrent use.
 type Catalog struct {
 	*discovery.Found
+	Key     Key
 	Plugins []*Plugin // in the order in which their tools are listed
 	// Conflicts are the names that two plugins claim. At least one of the two plugins does not offer the name.
 	Conflicts []Conflict

@@ -15,13 +15,28 @@ import (
 // Equal reports whether the plugin and one of another Catalog are the same version with the same grant, so that a worker of
 // one can serve the other. A module whose manifest contains no digest is compared by the identity of its file.
 func (p *Plugin) Equal(other *Plugin) bool {
+	return p.isVersionOf(other) && reflect.DeepEqual(withoutLines(p.Grant), withoutLines(other.Grant))
+}
+
+// isVersionOf reports whether the plugin and other are offered and have the same manifest and module.
+func (p *Plugin) isVersionOf(other *Plugin) bool {
 	if p.Problem != "" || other.Problem != "" || p.Name != other.Name || p.Entry.Path != other.Entry.Path || p.Manifest.Digest != other.Manifest.Digest {
 		return false
 	}
-	if p.Manifest.Module.SHA256 == "" && !p.HasModuleOf(other) {
-		return false
-	}
-	return reflect.DeepEqual(withoutLines(p.Grant), withoutLines(other.Grant))
+	return p.Manifest.Module.SHA256 != "" || p.HasModuleOf(other)
+}
+
+// SharesWorker reports whether a worker of the plugin can serve other, which may belong to another Catalog. Unlike Equal, it ignores what the
+// host decides for each request: which tools, prompts and resources are granted, and what a call may ask its client.
+func (p *Plugin) SharesWorker(other *Plugin) bool {
+	return p.isVersionOf(other) && reflect.DeepEqual(workerGrant(p.Grant), workerGrant(other.Grant))
+}
+
+// workerGrant returns the part of a grant that a worker keeps.
+func workerGrant(g config.Grant) config.Grant {
+	g = withoutLines(g)
+	g.Tools, g.Prefix, g.Prompts, g.Resources, g.Ask, g.Cuts = nil, "", config.Filter{}, config.Filter{}, nil, nil
+	return g
 }
 
 // StillGrants reports whether a request that an earlier version of the plugin was to execute has the same grant now. tool is the

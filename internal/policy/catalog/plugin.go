@@ -25,10 +25,7 @@ type Plugin struct {
 	Problem  string             // why the plugin offers nothing; empty if it is offered
 	Problems tomlfile.Problems  // problems of the manifest, and of the plugin's table in the config
 	Tools    []*Tool            // the granted tools
-	// WorkerTools are the tools that a worker is set up for. They are those of the Catalog that New returned, in the order of their output
-	// numbers, whatever part of them a client gets.
-	WorkerTools []*Tool
-	Log         hclog.Logger // named after the plugin
+	Log      hclog.Logger       // named after the plugin
 
 	checksReadiness bool // whether tools whose requirements are not met are left out
 	lacks           []ready.Lack
@@ -70,16 +67,12 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 		p.withholdUnready(found.Places)
 	}
 	p.ownProblems = p.Problems
-	schemas := 0
+	numbers := outputNumbers(c.Manifest)
 	for _, granted := range p.Grant.Tools {
 		t := newTool(p, granted)
-		if t.Output != nil {
-			schemas++
-			t.OutputNumber = schemas
-		}
+		t.OutputNumber = numbers[t.Name]
 		p.Tools = append(p.Tools, t)
 	}
-	p.WorkerTools = p.Tools
 	return p
 }
 

@@ -17,7 +17,7 @@ type Tool struct {
 	manifest.Tool
 	Plugin  *Plugin
 	Offered string // the name that clients see
-	// OutputNumber is the tool's number among the tools of the plugin that have an output schema, from 1; 0 if the tool
+	// OutputNumber is the tool's number among the tools of the manifest that have an output schema, from 1; 0 if the tool
 	// has none.
 	OutputNumber int
 
@@ -27,6 +27,17 @@ type Tool struct {
 func newTool(p *Plugin, t manifest.Tool) *Tool {
 	compiled := sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(t.Input) })
 	return &Tool{Tool: t, Plugin: p, Offered: p.Grant.Prefix + t.Name, schema: compiled}
+}
+
+// outputNumbers returns the Tool.OutputNumber of each tool that has an output schema.
+func outputNumbers(m *manifest.Manifest) map[string]int {
+	numbers := map[string]int{}
+	for _, t := range m.Tools {
+		if t.Output != nil {
+			numbers[t.Name] = len(numbers) + 1
+		}
+	}
+	return numbers
 }
 
 // listing returns the tool as clients see it in tools/list.

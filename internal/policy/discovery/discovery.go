@@ -30,8 +30,11 @@ type Found struct {
 	Candidates  []Candidate     // plugins in the order of the config, or without a config by name
 	Ceiling     *config.Ceiling // nil if there is none; it narrows the grant of each plugin
 	Places      config.Places   // what the variables in paths stand for
-	HostFiles   []string        // the host's own files and directories, which plugins must not access
-	CacheDir    string          // cache of compiled modules; empty if there is no location for it
+	// Area identifies the project among those of a server; projects of which one contains the other are in one area. It is empty for the
+	// only project of a server.
+	Area      string
+	HostFiles []string // the host's own files and directories, which plugins must not access
+	CacheDir  string   // cache of compiled modules; empty if there is no location for it
 	// Untrusted is set if nothing is served because the user does not trust the config or the directory of plugins that
 	// was found. Config, Server, Defaults, Audit, HTTP, Credentials and Candidates are empty then.
 	Untrusted *UntrustedError

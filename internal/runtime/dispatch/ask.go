@@ -32,11 +32,11 @@ func (p *plugin) checkPluginVersion(r *call.Request) error {
 }
 
 // pluginThatAsked returns the one of plugins that asked the question that r answers. If r answers no question, it returns all plugins.
-func (g *generation) pluginThatAsked(r call.Request, plugins []*catalog.Plugin) []*catalog.Plugin {
+func (v *view) pluginThatAsked(r call.Request, plugins []*catalog.Plugin) []*catalog.Plugin {
 	if r.Interaction.PluginVersion == "" {
 		return plugins
 	}
-	i := slices.IndexFunc(plugins, func(p *catalog.Plugin) bool { return g.plugins[p.Index].identity() == r.Interaction.PluginVersion })
+	i := slices.IndexFunc(plugins, func(p *catalog.Plugin) bool { return v.plugins[p.Index].identity() == r.Interaction.PluginVersion })
 	if i < 0 {
 		return plugins[:min(len(plugins), 1)] // checkPluginVersion of this plugin refuses the request
 	}

@@ -7,18 +7,18 @@ import (
 
 // checkSystem returns an error if the config requires layers of confinement that the system lacks.
 func (g *generation) checkSystem() error {
-	if !g.catalog.RequiresConfinement() {
+	if !g.catalog().RequiresConfinement() {
 		return nil
 	}
 	if err := g.checkConfinement(confine.Probe()); err != nil {
-		return usage.Errorf("%s: %w", g.catalog.Config, err)
+		return usage.Errorf("%s: %w", g.catalog().Config, err)
 	}
 	return nil
 }
 
 // checkConfinement checks the layers of confinement that a worker or a compiler reports. It logs once which layers are missing.
 func (g *generation) checkConfinement(report confine.Report) error {
-	if err := report.Check(g.catalog.RequiresConfinement()); err != nil {
+	if err := report.Check(g.catalog().RequiresConfinement()); err != nil {
 		return err
 	}
 	if missing := report.Missing(); len(missing) > 0 {

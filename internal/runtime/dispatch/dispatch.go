@@ -31,6 +31,8 @@ import (
 
 // Dispatcher executes requests to the plugins of a Catalog. It is safe for concurrent use.
 type Dispatcher struct {
+	*Backend // of the default Catalog
+
 	log     hclog.Logger
 	store   *code.Store
 	derived *derived.Store // store of derived data; nil: no derived data are kept
@@ -52,31 +54,29 @@ type Dispatcher struct {
 	warming context.Context // context of Warm, nil before Warm is called; guarded by mu
 }
 
-var _ gateway.Backend = (*Dispatcher)(nil)
-
-// New returns a Dispatcher for the plugins of c. It executes requests only after Open is called.
-func New(c *catalog.Catalog) *Dispatcher {
+// New returns a Dispatcher for the plugins of the default Catalog c and of others, each with its own key. It executes requests only after Open
+// is called.
+func New(c *catalog.Catalog, others ...*catalog.Catalog) *Dispatcher {
 	system := c.Options.System
 	d := &Dispatcher{
 		log:  c.Options.Log,
 		zone: sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
+	d.Backend = d.BackendOf(c.Key)
 	d.gitUser = warnOfChange(d.log, func() (git.UserConfig, error) {
 		config, _ := system.LookupEnv("XDG_CONFIG_HOME")
 		return git.UserFiles{Home: c.Places.Home, XDG: config, System: git.SystemFiles()}.Read()
 	})
 	d.stopped, d.stop = context.WithCancel(context.Background())
-	first := newGeneration(d, c, nil)
-	for _, p := range first.plugins {
-		p.lane.configure(p.Plugin)
-	}
+	first := newGeneration(d, append([]*catalog.Catalog{c}, others...), nil)
+	first.configureLanes()
 	d.live = []*generation{first}
 	d.current.Store(first)
 	return d
 }
 
-// Catalog returns the Catalog that is used for further requests.
-func (d *Dispatcher) Catalog() *catalog.Catalog { return d.current.Load().catalog }
+// Catalog returns the default Catalog of further requests.
+func (d *Dispatcher) Catalog() *catalog.Catalog { return d.current.Load().catalog() }
 
 // Open opens the audit log and the store of compiled code. Calls require both.
 func (d *Dispatcher) Open() error {
@@ -84,7 +84,7 @@ func (d *Dispatcher) Open() error {
 		return errors.New("host.RunChild must be called first in main: modules run in processes of their own")
 	}
 	first := d.current.Load()
-	c := first.catalog
+	c := first.catalog()
 	if err := first.checkSystem(); err != nil {
 		return err
 	}
@@ -102,56 +102,29 @@ func (d *Dispatcher) Open() error {
 	return err
 }
 
-// Find implements gateway.Backend.
-func (d *Dispatcher) Find(r call.Request) (gateway.Queued, *abi.Error) {
-	s := d.acquire()
-	queued, err := s.find(r)
-	if err != nil {
-		s.release()
-		return nil, err
-	}
-	return &pinned{queued, s}, nil
-}
-
 // find queues the request r.
-func (g *generation) find(r call.Request) (gateway.Queued, *abi.Error) {
+func (v *view) find(r call.Request) (gateway.Queued, *abi.Error) {
+	if v == nil {
+		return nil, gateway.Unknown(r.Method, r.Name, "")
+	}
 	var queued gateway.Queued
 	switch r.Method {
 	case abi.MethodToolsCall:
-		queued = g.enqueueToolCall(r)
+		queued = v.enqueueToolCall(r)
 	case abi.MethodPromptsGet:
-		queued = g.enqueueSearch(r, g.catalog.WithPrompt(r.Name))
+		queued = v.enqueueSearch(r, v.catalog.WithPrompt(r.Name))
 	case abi.MethodResourcesRead:
-		queued = g.enqueueSearch(r, g.catalog.WithResource(r.Name))
+		queued = v.enqueueSearch(r, v.catalog.WithResource(r.Name))
 	case abi.MethodComplete:
-		queued = g.enqueueSearch(r, g.catalog.WithCompletion(r.Ref))
+		queued = v.enqueueSearch(r, v.catalog.WithCompletion(r.Ref))
 	default:
-		return g.enqueueListing(r), nil
+		return v.enqueueListing(r), nil
 	}
 	if queued != nil {
 		return queued, nil
 	}
-	g.reportRefused(r)
-	return nil, gateway.Unknown(r.Method, r.Name, g.catalog.WhyUnknown(r.Method, r.Name))
-}
-
-// CanSubscribe implements gateway.Backend.
-func (d *Dispatcher) CanSubscribe(r call.Request) bool {
-	s := d.acquire()
-	defer s.release()
-	if s.catalog.CanSubscribe(r.Name) {
-		return true
-	}
-	s.reportRefused(r)
-	return false
-}
-
-// ReportRefused implements gateway.Backend. It records a request for something that is not offered. The request had no effect, so the
-// client gets the same response even if the record is lost.
-func (d *Dispatcher) ReportRefused(r call.Request) {
-	s := d.acquire()
-	defer s.release()
-	s.reportRefused(r)
+	v.generation.reportRefused(v, r)
+	return nil, gateway.Unknown(r.Method, r.Name, v.catalog.WhyUnknown(r.Method, r.Name))
 }
 
 // ReportHTTPRefusal records a request without access to the HTTP server.
@@ -165,11 +138,15 @@ func (d *Dispatcher) ReportHTTPRefusal(r httpserver.Refusal) {
 		Code: r.Code, Further: r.Further})
 }
 
-func (g *generation) reportRefused(r call.Request) {
+// reportRefused records a request for something that the view v does not offer; v is nil if the generation has no such view.
+func (g *generation) reportRefused(v *view, r call.Request) {
 	if g.audit == nil {
 		return
 	}
-	code, p := g.catalog.Refusal(r)
+	code, p := catalog.Unknown, (*catalog.Plugin)(nil)
+	if v != nil {
+		code, p = v.catalog.Refusal(r)
+	}
 	record := audit.Record{
 		Kind: audit.KindRefused, ID: g.audit.NewID(), Client: r.Client, Principal: r.Principal.ID, Method: r.Method, Tool: r.Name,
 		Outcome: audit.Denied, Code: code, BytesIn: int64(len(r.Params)),

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,72 +12,60 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/grant"
 )
 
-// generation is the state that is served at one time: the plugins of one Catalog. It is immutable. A request is executed with the generation
-// that was current when the request was found, even if that generation is replaced before the request ends. A replaced generation is
-// closed after its last request: its workers and its audit log are closed, unless a later generation shares them.
+// generation is the state that is served at one time: the views of one configuration. It is immutable, except that views of single
+// principals are added and removed. A request is executed with the generation that was current when the request was found, even if that
+// generation is replaced before the request ends. A replaced generation is closed after its last request: its workers and its audit log
+// are closed, unless a later generation shares them.
 type generation struct {
 	dispatcher *Dispatcher
-	catalog    *catalog.Catalog
-	plugins    []*plugin  // the plugins, each at its index in catalog.Plugins
-	audit      *audit.Log // audit log of the generation; nil if none is kept
+	views      []*view // the first one is the default project's, for clients to whom no table of the config applies
+	byKey      map[catalog.Key]*view
+	lanes      map[laneKey]*lane
+	wide       map[string]bool // names of the plugins that have one lane for all projects: see laneKey
+	audit      *audit.Log      // audit log of the generation; nil if none is kept
 
 	uses   atomic.Int64 // number of requests in flight, plus one while the generation is current
 	closed sync.Once
 }
 
-// newGeneration returns the generation of the Catalog c, which is to replace the generation old. old may be nil. The new generation takes over
-// the runners of plugins that have not changed. newGeneration does not modify old.
-func newGeneration(d *Dispatcher, c *catalog.Catalog, old *generation) *generation {
-	g := &generation{dispatcher: d, catalog: c}
+// newGeneration returns the generation of the Catalogs all, which is to replace the generation old. old may be nil. The new generation
+// takes over the runners of plugins that have not changed. newGeneration does not modify old.
+func newGeneration(d *Dispatcher, all []*catalog.Catalog, old *generation) *generation {
+	g := &generation{dispatcher: d, byKey: map[catalog.Key]*view{}, lanes: map[laneKey]*lane{}, wide: widePlugins(all)}
 	g.uses.Store(1)
-	for _, offered := range c.Plugins {
-		p := &plugin{Plugin: offered, dispatcher: d, generation: g}
-		if before := old.predecessor(p); before != nil {
-			p.runner = before.runner
-		} else {
-			p.runner = newRunner(p)
-		}
-		p.lane = d.laneOf(p.Name)
-		g.plugins = append(g.plugins, p)
+	have := old.runners()
+	for _, c := range all {
+		v := g.newView(c, have)
+		g.views = append(g.views, v)
+		g.byKey[c.Key] = v
 	}
 	return g
 }
 
-// predecessor returns the plugin of g whose runner p can take over; nil if there is none.
-func (g *generation) predecessor(p *plugin) *plugin {
-	if g == nil || g.catalog.Places != p.generation.catalog.Places {
-		return nil
+// catalog returns the Catalog of the first view.
+func (g *generation) catalog() *catalog.Catalog { return g.views[0].catalog }
+
+// view returns the view with a key; nil if the generation has none.
+func (g *generation) view(key catalog.Key) *view {
+	if first := g.views[0]; first.catalog.Key == key {
+		return first
 	}
-	i := slices.IndexFunc(g.plugins, func(before *plugin) bool { return p.Equal(before.Plugin) })
-	if i < 0 || grant.Reaches(p.Grant, difference(g.catalog.HostFiles, p.generation.catalog.HostFiles)) {
-		return nil // the grant reaches host files that have changed, and a running worker hides only those that existed at its start
-	}
-	return g.plugins[i]
+	return g.byKey[key]
 }
 
-// laneOf returns the lane of the plugin called name, which requests in flight may occupy. If there is no such lane, laneOf creates one.
-func (d *Dispatcher) laneOf(name string) *lane {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, s := range slices.Backward(d.live) {
-		for _, p := range s.plugins {
-			if p.Name == name {
-				return p.lane
+// plugins returns the plugins of all views.
+func (g *generation) plugins() iter.Seq[*plugin] {
+	return func(yield func(*plugin) bool) {
+		for _, v := range g.views {
+			for _, p := range v.plugins {
+				if !yield(p) {
+					return
+				}
 			}
 		}
 	}
-	return &lane{}
-}
-
-// difference returns the elements that only one of the two slices contains.
-func difference(a, b []string) []string {
-	missing := func(a, b []string) []string {
-		return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
-	}
-	return append(missing(a, b), missing(b, a)...)
 }
 
 // acquire returns the current generation and adds a use. The caller must call release.
@@ -105,7 +94,7 @@ func (g *generation) close() {
 	d.live = slices.DeleteFunc(d.live, func(other *generation) bool { return other == g })
 	d.mu.Unlock()
 	runners, logs := d.open()
-	for _, p := range g.plugins {
+	for p := range g.plugins() {
 		if _, shared := runners[p.runner]; !shared {
 			p.runner.close()
 		}
@@ -131,7 +120,7 @@ func (d *Dispatcher) open() (map[*runner]string, map[*audit.Log]bool) {
 	defer d.mu.Unlock()
 	runners, logs := map[*runner]string{}, map[*audit.Log]bool{}
 	for _, g := range d.live {
-		for _, p := range g.plugins {
+		for p := range g.plugins() {
 			runners[p.runner] = p.Name
 		}
 		if g.audit != nil {

@@ -59,11 +59,11 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	if err != nil {
 		return nil, worker.CodeError(p.Name, p.Manifest.ModuleFile(), err)
 	}
-	if err := makeState(p.generation.catalog.Places, p.Grant); err != nil {
+	if err := makeState(p.view.catalog.Places, p.Grant); err != nil {
 		return nil, errors.Join(p.sandboxError(fmt.Errorf("state directory: %s", ownedpath.Explain(err))), compiled.Close())
 	}
 	set, err := grant.Resolve(grant.Config{
-		Plugin: p.Name, Grant: p.Grant, Places: p.generation.catalog.Places, Own: p.generation.catalog.HostFiles, Writable: p.generation.writable(), Log: p.Log,
+		Plugin: p.Name, Grant: p.Grant, Places: p.view.catalog.Places, Own: p.view.catalog.HostFiles, Writable: p.view.generation.writable(), Log: p.Log,
 	})
 	if err != nil {
 		return nil, errors.Join(p.sandboxError(err), compiled.Close())
@@ -153,7 +153,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code, locks *locker) (*wo
 			}
 			return ""
 		},
-		Confined: p.generation.checkConfinement,
+		Confined: p.view.generation.checkConfinement,
 		Create:   locks.create,
 		Locks:    locks.begin,
 		Discard:  func() error { return p.dispatcher.store.Discard(compiled) },
@@ -163,7 +163,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code, locks *locker) (*wo
 		Code: wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
 		Own:  platform.TreePaths(set.Own), Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
 		LogLevel: int8(p.Log.GetLevel()), HTTP: len(p.Grant.HTTP) > 0, Asks: asks(p.Manifest.Capabilities),
-		Env: platform.TreeValues(p.environment()), Cwd: platform.TreePath(p.generation.catalog.Places.Cwd), Project: platform.TreePath(p.generation.catalog.Places.Project), Zone: p.dispatcher.zone(),
+		Env: platform.TreeValues(p.environment()), Cwd: platform.TreePath(p.view.catalog.Places.Cwd), Project: platform.TreePath(p.view.catalog.Places.Project), Zone: p.dispatcher.zone(),
 	}
 	for _, m := range set.Mounts {
 		mount := wire.Mount{Path: platform.TreePath(m.Path), Aliases: platform.TreePaths(m.Aliases), Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
@@ -178,9 +178,9 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code, locks *locker) (*wo
 		l.Setup.Remotes = append(l.Setup.Remotes, r.Remotes...)
 	}
 	l.Setup.Commands = command.Tools{}
-	for _, t := range p.WorkerTools {
-		if t.OutputNumber > 0 { // this loop appends the schemas in the order of their output numbers
-			l.Setup.Schemas = append(l.Setup.Schemas, t.Output)
+	for _, t := range p.Manifest.Tools { // all of them, since views that grant different tools share the worker
+		if t.Output != nil {
+			l.Setup.Schemas = append(l.Setup.Schemas, t.Output) // in the order of their output numbers
 		}
 		if p.Manifest.Module.Kind == manifest.KindCommand {
 			l.Setup.Commands[t.Name] = t.Command
@@ -192,7 +192,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code, locks *locker) (*wo
 
 // environment returns the granted variables, and the one that says that the plugin is being developed.
 func (p *plugin) environment() map[string]string {
-	if p.generation.catalog.Options.Development == nil {
+	if p.view.catalog.Options.Development == nil {
 		return p.Grant.Env
 	}
 	env := map[string]string{manifest.EnvDevelopment: "1"}
@@ -202,13 +202,18 @@ func (p *plugin) environment() map[string]string {
 
 // writable returns the resolved directories that any plugin may write. A plugin may have created the symbolic links below them.
 func (g *generation) writable() []string {
-	var grants []config.Grant
-	for _, p := range g.plugins {
-		if p.Problem == "" {
-			grants = append(grants, p.Grant)
+	var dirs []string
+	for _, v := range g.views {
+		var grants []config.Grant
+		for _, p := range v.plugins {
+			if p.Problem == "" {
+				grants = append(grants, p.Grant)
+			}
 		}
+		dirs = append(dirs, grant.Writable(v.catalog.Places, grants...)...)
 	}
-	return grant.Writable(g.catalog.Places, grants...)
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
 }
 
 // makeState creates the directory that contains all state directories. It fails if that directory does not belong to the user:

@@ -22,12 +22,12 @@ type listing struct {
 }
 
 // enqueueListing queues a request for a list with every plugin that contributes to it.
-func (g *generation) enqueueListing(r call.Request) gateway.Queued {
-	l := &listing{Request: r, list: g.catalog.List(r.Method)}
+func (v *view) enqueueListing(r call.Request) gateway.Queued {
+	l := &listing{Request: r, list: v.catalog.List(r.Method)}
 	// The plugins do not get the client's cursor: each plugin returns its complete list, and the host divides the merged list into pages.
 	r.Params = withoutCursor(r)
 	for _, p := range l.list.Plugins() {
-		l.requests = append(l.requests, g.plugins[p.Index].enqueue(r, false))
+		l.requests = append(l.requests, v.plugins[p.Index].enqueue(r, false))
 	}
 	return l
 }

@@ -46,7 +46,7 @@ func (v *pluginNotifier) Notify(ctx context.Context, method string, params json.
 		case !json.Valid(params):
 		case !offers.Subscribe:
 			return fmt.Errorf("%s: the manifest does not declare this notification: set subscribe = true in [offers]", method)
-		case uri != "" && !v.plugin.generation.catalog.Serves(v.plugin.Plugin, uri):
+		case uri != "" && !v.plugin.view.catalog.Serves(v.plugin.Plugin, uri):
 			return fmt.Errorf("%s: %q is not a resource of this plugin", method, uri)
 		}
 	}

@@ -109,7 +109,7 @@ func (p *plugin) foreignClaims(params []byte) ([]byte, error) {
 	if len(names.Prompts)+len(names.Resources) > abi.MaxClaims {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("claims: there are more than %d names", abi.MaxClaims)}
 	}
-	return json.Marshal(p.generation.catalog.ClaimedByOthers(p.Plugin, names))
+	return json.Marshal(p.view.catalog.ClaimedByOthers(p.Plugin, names))
 }
 
 // openNetwork returns the network for the web requests and git operations of the plugin's calls. It opens no connection.
@@ -138,7 +138,7 @@ func (p *plugin) newFetcher() (*fetch.Fetcher, error) {
 		}
 		g := fetch.Grant{Origin: granted.Origin, Private: granted.Private}
 		if credential := granted.Credential; credential != nil {
-			g.Credential = &fetch.Credential{Header: credential.Header, Value: func() (string, error) { return p.generation.credential(credential) }}
+			g.Credential = &fetch.Credential{Header: credential.Header, Value: func() (string, error) { return p.view.generation.credential(credential) }}
 		}
 		c.Grants = append(c.Grants, g)
 	}
@@ -147,7 +147,7 @@ func (p *plugin) newFetcher() (*fetch.Fetcher, error) {
 
 // credential returns the value of the header that c adds to requests. No error contains that value.
 func (g *generation) credential(c *config.Credential) (string, error) {
-	value, err := discovery.Secret(g.catalog.Options.System, c)
+	value, err := discovery.Secret(g.catalog().Options.System, c)
 	if err != nil {
 		return "", fmt.Errorf("credential %q: %w", c.Name, err)
 	}

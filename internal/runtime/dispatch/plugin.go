@@ -5,38 +5,22 @@ import (
 	"sync/atomic"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 )
 
-// plugin is one plugin in a generation.
+// plugin is one plugin in a view.
 type plugin struct {
 	*catalog.Plugin
 	lane       *lane
 	runner     *runner
 	dispatcher *Dispatcher
-	generation *generation
+	view       *view
 }
 
-// lane orders and bounds the calls of a plugin. All versions of the plugin share one lane, so that a call that writes runs alone even if
-// calls of an earlier version are in flight.
-type lane struct {
-	queue queue
-	slots slots
-}
-
-// configure applies the settings of the plugin version p. Calls that are already queued keep their order.
-func (l *lane) configure(p *catalog.Plugin) {
-	if p.Problem != "" {
-		return
-	}
-	l.slots.resize(max(p.Grant.Limits.Concurrency, 1))
-	l.queue.configure(p.Manifest.Reads == manifest.ReadsConcurrent)
-}
-
-// runner manages the worker of one version of a plugin. Generations that have the same version share its runner.
+// runner manages the worker of one version of a plugin with one grant. Generations and views that have the same version and grant share
+// its runner.
 type runner struct {
-	plugin  atomic.Pointer[plugin]    // the plugin in the latest generation that has this runner
+	plugin  atomic.Pointer[plugin]    // a plugin in the latest generation that has this runner
 	worker  func() *worker.Supervisor // returns the worker, which the first call creates
 	network func() (*network, error)
 	started atomic.Bool // whether the function worker has been called

@@ -35,7 +35,7 @@ func openAudit(a *config.Audit, log hclog.Logger) (*audit.Log, error) {
 
 // recorded executes the request with send and writes its audit record. send calls record, which may be nil, for each operation of the call.
 func (q *queued) recorded(ctx context.Context, send func(record func(audit.Operation)) (call.Result, error)) (call.Result, error) {
-	log := q.plugin.generation.audit
+	log := q.plugin.view.generation.audit
 	if log == nil {
 		return send(nil)
 	}

@@ -13,20 +13,20 @@ type Update struct {
 	old, next *generation
 }
 
-// Prepare returns the Update to the Catalog c. If the settings of the audit log have changed, Prepare opens the new log. Its result must
+// Prepare returns the Update to the Catalogs all, of which the first is the default. If the settings of the audit log have changed, Prepare opens the new log. Its result must
 // therefore be passed to Apply. Calls of Prepare, Apply and Close must not be concurrent.
-func (d *Dispatcher) Prepare(c *catalog.Catalog) (*Update, error) {
+func (d *Dispatcher) Prepare(all ...*catalog.Catalog) (*Update, error) {
 	old := d.current.Load()
-	next := newGeneration(d, c, old)
+	next := newGeneration(d, all, old)
 	if err := next.checkSystem(); err != nil {
 		return nil, err
 	}
-	if sameAudit(old.catalog.Audit, c.Audit) {
+	if sameAudit(old.catalog().Audit, next.catalog().Audit) {
 		next.audit = old.audit
 		return &Update{old: old, next: next}, nil
 	}
 	var err error
-	if next.audit, err = openAudit(c.Audit, d.log); err != nil {
+	if next.audit, err = openAudit(next.catalog().Audit, d.log); err != nil {
 		return nil, err
 	}
 	return &Update{old: old, next: next}, nil
@@ -41,7 +41,7 @@ func sameAudit(a, b *config.Audit) bool {
 	return x == y
 }
 
-// Apply makes the Catalog of u the one that is used for further requests. Requests in flight end with the previous Catalog. Workers of
+// Apply makes the Catalogs of u those that are used for further requests. Requests in flight end with the previous ones. Workers of
 // plugins that have not changed are kept; other workers end after their last request.
 func (d *Dispatcher) Apply(u *Update) {
 	d.mu.Lock()
@@ -49,21 +49,21 @@ func (d *Dispatcher) Apply(u *Update) {
 	warming := d.warming
 	d.mu.Unlock()
 	before, kept := map[*runner]bool{}, map[*runner]bool{}
-	for _, p := range u.old.plugins {
+	for p := range u.old.plugins() {
 		before[p.runner] = true
 	}
 	var fresh []*plugin
-	for _, p := range u.next.plugins {
-		kept[p.runner] = true
-		if !before[p.runner] {
+	for p := range u.next.plugins() {
+		if !before[p.runner] && !kept[p.runner] {
 			fresh = append(fresh, p)
 		}
+		kept[p.runner] = true
 		p.runner.plugin.Store(p)
-		p.lane.configure(p.Plugin)
 	}
-	d.pool.SetBudget(u.next.catalog.Memory())
+	u.next.configureLanes()
+	d.pool.SetBudget(u.next.catalog().Memory())
 	d.current.Store(u.next)
-	for _, p := range u.old.plugins {
+	for p := range u.old.plugins() {
 		if !kept[p.runner] {
 			p.runner.retire()
 		}
@@ -81,8 +81,12 @@ const failureReplaced = "replaced"
 // and no worker start: a tool may be denied now, or trust may be revoked. tool has the meaning that catalog.Plugin.StillGrants gives
 // it.
 func (p *plugin) checkGrant(tool string) error {
-	now := p.dispatcher.current.Load()
-	if now == p.generation || slices.ContainsFunc(now.plugins, func(next *plugin) bool { return next.StillGrants(p.Plugin, tool) }) {
+	current := p.dispatcher.current.Load()
+	if current == p.view.generation {
+		return nil
+	}
+	now := current.view(p.view.catalog.Key)
+	if now != nil && slices.ContainsFunc(now.plugins, func(next *plugin) bool { return next.StillGrants(p.Plugin, tool) }) {
 		return nil
 	}
 	return &engine.Error{Code: failureReplaced, Plugin: p.Name,

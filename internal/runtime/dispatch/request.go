@@ -40,15 +40,15 @@ func (p *plugin) enqueue(r call.Request, write bool) *queued {
 }
 
 // enqueueToolCall queues a call of the tool that r names. It returns nil if that tool is not offered.
-func (g *generation) enqueueToolCall(r call.Request) gateway.Queued {
-	tool := g.catalog.Tool(r.Name)
+func (v *view) enqueueToolCall(r call.Request) gateway.Queued {
+	tool := v.catalog.Tool(r.Name)
 	switch {
-	case tool == nil && g.catalog.IsSetup(r.Name):
-		return setup{g.catalog}
+	case tool == nil && v.catalog.IsSetup(r.Name):
+		return setup{v.catalog}
 	case tool == nil:
 		return nil
 	}
-	q := g.plugins[tool.Plugin.Index].enqueue(r, tool.Write)
+	q := v.plugins[tool.Plugin.Index].enqueue(r, tool.Write)
 	q.tool = tool
 	return q
 }
@@ -160,7 +160,7 @@ func (q *queued) failed(err error) error {
 // panicked returns the failure of a call that ended in a panic. Output of a module may quote what the module has read, so only its author
 // gets the text of the panic: see discovery.Options.
 func (q *queued) panicked(failure *engine.Error) *gateway.Failure {
-	o, message := q.plugin.generation.catalog.Options, failure.Message
+	o, message := q.plugin.view.catalog.Options, failure.Message
 	if o.Development != nil {
 		message += ": " + failure.Panic
 	}

@@ -11,24 +11,24 @@ import (
 )
 
 // enqueueSearch queues a request with the first of the plugins that may answer it; nil if plugins is empty.
-func (g *generation) enqueueSearch(r call.Request, plugins []*catalog.Plugin) gateway.Queued {
-	plugins = g.pluginThatAsked(r, plugins)
+func (v *view) enqueueSearch(r call.Request, plugins []*catalog.Plugin) gateway.Queued {
+	plugins = v.pluginThatAsked(r, plugins)
 	if len(plugins) == 0 {
 		return nil
 	}
-	first := g.plugins[plugins[0].Index].enqueue(r, false)
+	first := v.plugins[plugins[0].Index].enqueue(r, false)
 	if len(plugins) == 1 {
 		return first
 	}
-	return &search{generation: g, first: first, others: plugins[1:]}
+	return &search{view: v, first: first, others: plugins[1:]}
 }
 
 // search looks for a prompt or resource that no plugin claims. It asks several plugins, one after the other, until one of them has it.
 type search struct {
-	generation *generation
-	first      *queued
-	others     []*catalog.Plugin
-	last       *queued // the request whose response the search returns
+	view   *view
+	first  *queued
+	others []*catalog.Plugin
+	last   *queued // the request whose response the search returns
 }
 
 // Execute implements gateway.Queued. If no plugin has the prompt or resource, Execute returns the error of the first plugin that failed. If none
@@ -45,7 +45,7 @@ func (s *search) Execute(ctx context.Context, n gateway.Notifier) (call.Result, 
 			failure = err
 		}
 		s.last.ResponseWritten() // releases the slot, since the response of this request is dropped
-		s.last = s.generation.plugins[next.Index].enqueue(s.first.Request, false)
+		s.last = s.view.plugins[next.Index].enqueue(s.first.Request, false)
 		result, err = s.last.Execute(ctx, n)
 	}
 	switch {

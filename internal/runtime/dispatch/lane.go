@@ -1,0 +1,86 @@
+package dispatch
+
+import (
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+)
+
+// lane orders and bounds the calls of a plugin in one project. All versions of the plugin and all views of the project share one lane, so
+// that a call that writes runs alone, even if calls of an earlier version or of other clients are in flight.
+type lane struct {
+	queue queue
+	slots slots
+}
+
+// configure applies the settings of a plugin. Calls that are already queued keep their order.
+func (l *lane) configure(concurrency int, reads string) {
+	l.slots.resize(max(concurrency, 1))
+	l.queue.configure(reads == manifest.ReadsConcurrent)
+}
+
+// configureLanes applies the settings of the generation's plugins. Clients whose table bounds the concurrency of a plugin have a worker of
+// their own, which keeps the bound, so the lane has the slots of the view with most.
+func (g *generation) configureLanes() {
+	most := map[*lane]*plugin{}
+	for p := range g.plugins() {
+		if before := most[p.lane]; p.Problem == "" && (before == nil || before.Grant.Limits.Concurrency < p.Grant.Limits.Concurrency) {
+			most[p.lane] = p
+		}
+	}
+	for l, p := range most {
+		l.configure(p.Grant.Limits.Concurrency, p.Manifest.Reads)
+	}
+}
+
+// laneKey identifies the lane of a plugin. The area is that of the project, as discovery.Found has it; it is empty for all projects if the
+// plugin may write outside of its project, since calls in two projects could then write the same files.
+type laneKey struct{ plugin, area string }
+
+// lane returns the lane of a plugin in the view of the Catalog c. Calls of earlier generations may occupy it.
+func (g *generation) lane(c *catalog.Catalog, plugin string) *lane {
+	k := laneKey{plugin, c.Area}
+	if g.wide[plugin] {
+		k.area = ""
+	}
+	if g.lanes[k] == nil {
+		g.lanes[k] = g.dispatcher.laneOf(k)
+	}
+	return g.lanes[k]
+}
+
+// laneOf returns the lane that live generations have; a new one if they have none.
+func (d *Dispatcher) laneOf(key laneKey) *lane {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, g := range slices.Backward(d.live) {
+		if l := g.lanes[key]; l != nil {
+			return l
+		}
+	}
+	return &lane{}
+}
+
+// widePlugins returns the names of the plugins that may write outside of the project and of their state directory.
+func widePlugins(all []*catalog.Catalog) map[string]bool {
+	wide := map[string]bool{}
+	for _, c := range all {
+		for _, p := range c.Plugins {
+			if p.Problem == "" && writesOutside(p.Grant, c.Places) {
+				wide[p.Name] = true
+			}
+		}
+	}
+	return wide
+}
+
+// writesOutside reports whether a grant allows to write files that are neither in the project nor in the state directory.
+func writesOutside(g config.Grant, places config.Places) bool {
+	inside := func(path string) bool { return places.Project != "" && contain.Within(places.Project, path) }
+	return slices.ContainsFunc(g.FS, func(m config.Mount) bool {
+		return !m.State && m.Access != manifest.Read && !inside(m.Path)
+	}) || slices.ContainsFunc(g.Git, func(r config.Git) bool { return r.Access != manifest.Read && !inside(r.Repo) })
+}
