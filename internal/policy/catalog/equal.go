@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // Equal reports whether the plugin and one of another Catalog are the same version with the same grant, so that a worker of
@@ -37,6 +38,29 @@ func workerGrant(g config.Grant) config.Grant {
 	g = withoutLines(g)
 	g.Tools, g.Prefix, g.Prompts, g.Resources, g.Ask, g.Cuts = nil, "", config.Filter{}, config.Filter{}, nil, nil
 	return g
+}
+
+// SeesAllOf reports whether the plugin of this Catalog may read whatever other, the same plugin in another one, may read. Then the clients of
+// this Catalog may know of what other's calls change.
+func (p *Plugin) SeesAllOf(other *Plugin) bool {
+	if !p.isVersionOf(other) {
+		return false
+	}
+	mine, others := withoutLines(p.Grant), withoutLines(other.Grant)
+	return covers(mine.FS, others.FS, func(m, other config.Mount) bool {
+		return contain.Within(m.Path, other.Path) && (m.Within == nil || slices.Equal(m.Within, other.Within))
+	}) && covers(mine.Git, others.Git, func(g, other config.Git) bool {
+		return contain.Within(g.Repo, other.Repo) && (g.Within == nil || slices.Equal(g.Within, other.Within))
+	}) && covers(mine.HTTP, others.HTTP, func(h, other config.HTTP) bool { return reflect.DeepEqual(h, other) }) &&
+		covers(others.Deny, mine.Deny, func(a, b string) bool { return a == b }) &&
+		reflect.DeepEqual(mine.Env, others.Env)
+}
+
+// covers reports whether each element of others is covered by one of mine.
+func covers[T any](mine, others []T, covered func(mine, other T) bool) bool {
+	return !slices.ContainsFunc(others, func(other T) bool {
+		return !slices.ContainsFunc(mine, func(m T) bool { return covered(m, other) })
+	})
 }
 
 // StillGrants reports whether a request that an earlier version of the plugin was to execute has the same grant now. tool is the

@@ -98,7 +98,7 @@ func sizeOf(answers map[string]json.RawMessage) int64 {
 
 // binding returns what the state of the request is bound to.
 func (c *clientRequest) binding() []byte {
-	return interaction.Bind(c.Principal.ID, c.Method, c.Name, c.Params)
+	return interaction.Bind(c.session.view.scope+c.Principal.ID, c.Method, c.Name, c.Params)
 }
 
 // checkAsk returns the failure of a call that may not ask its client this; nil if it may.

@@ -70,8 +70,18 @@ type Notifier interface {
 	// cancelled.
 	//
 	// Notify blocks while the client does not read, until ctx ends; params must not be modified, even after that. The
-	// error is ctx's, or describes an invalid notification.
+	// error is ctx's, or describes an invalid notification. Only clients of the call's own view are notified of changes.
 	Notify(ctx context.Context, method string, params json.RawMessage) error
+
+	// NotifyOf is like Notify, but notifies the clients of other views too of those changes that source shows them.
+	NotifyOf(ctx context.Context, source Source, method string, params json.RawMessage) error
+}
+
+// Source is what reports a change.
+type Source interface {
+	// VisibleTo reports whether clients of the view with the backend b may know of a change of the resource uri, or of a list if uri is
+	// empty. It must not block.
+	VisibleTo(b Backend, uri string) bool
 }
 
 // Codes of the failures that the gateway detects.

@@ -78,7 +78,7 @@ type clientRequest struct {
 
 // start queues the request and passes the function that executes it to "work". release is called when the response is written.
 func (c *clientRequest) start(ctx context.Context, work func(func()), release func()) {
-	queued, err := c.session.g.find(c.Request)
+	queued, err := c.session.view.find(c.Request)
 	if err != nil {
 		c.end(nil, err, release)
 		return
@@ -99,7 +99,7 @@ func (c *clientRequest) respond(ctx context.Context, queued Queued, release func
 		answered(queued) // nothing of the backend is held while the client is asked
 		result, again, err := c.ask(ctx, queued, ask)
 		if again {
-			queued, err = c.session.g.find(c.Request)
+			queued, err = c.session.view.find(c.Request)
 		}
 		if !again || err != nil {
 			c.end(result, err, release)
@@ -187,13 +187,13 @@ func (c *clientRequest) end(result []byte, err *abi.Error, release func()) {
 }
 
 // find calls the backend's Find and recovers from a panic.
-func (g *Gateway) find(r call.Request) (queued Queued, err *abi.Error) {
+func (v *View) find(r call.Request) (queued Queued, err *abi.Error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			err = g.recovered("in the look-up of a request", fault, "method", r.Method, "name", visible.Name(r.Name))
+			err = v.g.recovered("in the look-up of a request", fault, "method", r.Method, "name", visible.Name(r.Name))
 		}
 	}()
-	return g.backend.Find(r)
+	return v.backend.Find(r)
 }
 
 // recovered logs a panic, and returns the error for the client.

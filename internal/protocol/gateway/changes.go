@@ -79,10 +79,10 @@ func (c *changes) removeOwn(r *call.Request) {
 	}
 }
 
-// announce notifies every session of changes: the session of the call that made them, if any, synchronously, since it must
+// announce notifies every session of the view of changes: the session of the call that made them, if any, synchronously, since it must
 // get them before the response, the others asynchronously.
-func (g *Gateway) announce(from *session, c changes) {
-	offers := g.served.Load().config.Offers
+func (v *View) announce(from *session, c changes) {
+	offers := v.served.Load().config.Offers
 	c.tools = c.tools && offers.ToolsChange
 	c.prompts = c.prompts && offers.PromptsChange
 	c.resources = c.resources && offers.ResourcesChange
@@ -92,10 +92,11 @@ func (g *Gateway) announce(from *session, c changes) {
 	if c.isEmpty() {
 		return
 	}
-	for _, s := range g.sessions() {
-		if s == from {
+	for _, s := range v.g.sessions() {
+		switch {
+		case s == from:
 			s.mail.deliver(c, s.deliver)
-		} else {
+		case s.view == v:
 			s.mail.send(c, s.deliver)
 		}
 	}

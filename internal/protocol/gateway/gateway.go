@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -72,15 +71,15 @@ type Config struct {
 // Gateway is an MCP server. Serve may be called concurrently, once for each client. Sessions share the Backend and
 // get notifications about the changes of each other's calls.
 type Gateway struct {
-	backend     Backend
+	*View       // the default one, whose clients Serve serves
 	log         hclog.Logger
 	maxLine     int64
 	maxInFlight int
 	sealer      *interaction.Sealer
-	served      atomic.Pointer[served] // see Apply
 
-	mu   sync.Mutex
-	open []*session // guarded by mu
+	mu    sync.Mutex
+	open  []*session // guarded by mu
+	views []*View    // guarded by mu
 }
 
 // served is what the server offers at one time. It is immutable: a request is handled with the one that was current when
@@ -94,14 +93,9 @@ type served struct {
 	info     []byte                         // member serverInfo of _meta
 }
 
-// New validates config and encodes the constant responses. The error lists every problem.
+// New validates config and encodes the constant responses of the default view. The error lists every problem.
 func New(config Config, backend Backend) (*Gateway, error) {
-	first, err := newServed(config)
-	if err != nil {
-		return nil, err
-	}
 	g := &Gateway{
-		backend:     backend,
 		log:         config.Log,
 		maxLine:     cmp.Or(config.MaxLine, DefaultMaxLine),
 		maxInFlight: cmp.Or(config.MaxInFlight, DefaultMaxInFlight),
@@ -110,8 +104,9 @@ func New(config Config, backend Backend) (*Gateway, error) {
 	if g.log == nil {
 		g.log = hclog.NewNullLogger()
 	}
-	g.served.Store(first)
-	return g, nil
+	var err error
+	g.View, err = g.NewView(config, backend, "")
+	return g, err
 }
 
 func newServed(config Config) (*served, error) {

@@ -36,7 +36,7 @@ func BenchmarkMessage(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":%s,"_meta":{"progressToken":7}}}`, arguments)
 			c := &instantCall{result: textResult("done"), answered: make(chan struct{}, 1)}
-			s, _ := newLineSession(newGateway(b, Config{Checked: true}, c), io.Discard, func(error) {})
+			s, _ := newLineSession(newGateway(b, Config{Checked: true}, c).View, io.Discard, func(error) {})
 			b.ReportAllocs()
 			for b.Loop() {
 				s.handle(b.Context(), b.Context(), b.Context(), line, false)

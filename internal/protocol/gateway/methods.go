@@ -85,7 +85,7 @@ func (s *session) backendRequest(m *message, meta requestMeta, how method) (call
 // reportRefused reports a request for a method that is not offered to the backend, unless it is for a list.
 func (s *session) reportRefused(m *message, meta requestMeta, how method) {
 	if r, err := s.backendRequest(m, meta, how); err == nil && r.Name != "" {
-		s.g.backend.ReportRefused(r)
+		s.view.backend.ReportRefused(r)
 	}
 }
 

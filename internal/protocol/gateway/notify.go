@@ -34,8 +34,9 @@ type notifier struct {
 	mu sync.Mutex
 	// The following fields are guarded by mu.
 	changes  changes
-	reached  float64 // highest progress that was sent
-	repeated bool    // the call has asked its client, and runs again
+	others   map[*View]*changes // what clients of other views may know of the changes
+	reached  float64            // highest progress that was sent
+	repeated bool               // the call has asked its client, and runs again
 }
 
 func newNotifier(s *session, request *call.Request, meta requestMeta, to Peer) *notifier {
@@ -44,6 +45,11 @@ func newNotifier(s *session, request *call.Request, meta requestMeta, to Peer) *
 
 // Notify implements Notifier.
 func (n *notifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	return n.NotifyOf(ctx, nil, method, params)
+}
+
+// NotifyOf implements Notifier.
+func (n *notifier) NotifyOf(ctx context.Context, source Source, method string, params json.RawMessage) error {
 	if len(params) == 0 {
 		params = json.RawMessage(`{}`)
 	}
@@ -65,9 +71,7 @@ func (n *notifier) Notify(ctx context.Context, method string, params json.RawMes
 	case methodMessage:
 		wanted, err = n.wantsMessage(params)
 	default:
-		n.mu.Lock()
-		err = n.changes.add(method, params)
-		n.mu.Unlock()
+		err = n.change(source, method, params)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", visible.Name(method), err)
@@ -76,6 +80,31 @@ func (n *notifier) Notify(ctx context.Context, method string, params json.RawMes
 		return nil
 	}
 	return n.send(ctx, []byte(`{"jsonrpc":"2.0","method":"`+method+`","params":`), oneLine(params), []byte(`}`))
+}
+
+// change records a change for the clients of the call's view, and of those others that may know of it.
+func (n *notifier) change(source Source, method string, params []byte) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.changes.add(method, params); err != nil || source == nil {
+		return err
+	}
+	uri, _ := rawjson.Unquote(rawjson.Member(params, "uri")) // add has validated it
+	for _, v := range n.s.g.otherViews(n.s.view) {
+		if !source.VisibleTo(v.backend, uri) {
+			continue
+		}
+		if n.others[v] == nil {
+			if n.others == nil {
+				n.others = map[*View]*changes{}
+			}
+			n.others[v] = &changes{}
+		}
+		if err := n.others[v].add(method, params); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // send sends a notification. A Write cannot be interrupted, so it runs in a goroutine of its own, which may outlive ctx.
@@ -119,11 +148,15 @@ func (n *notifier) close() {
 // announce announces the changes so far.
 func (n *notifier) announce() {
 	n.mu.Lock()
-	changed := n.changes
-	n.changes = changes{}
+	changed, others := n.changes, n.others
+	n.changes, n.others = changes{}, nil
 	n.mu.Unlock()
 	changed.removeOwn(n.request)
-	n.s.g.announce(n.s, changed)
+	n.s.view.announce(n.s, changed)
+	for v, c := range others {
+		c.removeOwn(n.request)
+		v.announce(nil, *c)
+	}
 }
 
 // repeat prepares n for the next round of a call that asks its client: it announces the changes so far, and from now on drops

@@ -111,8 +111,8 @@ func TestNotificationsAreReadableByAllClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out outBuffer
-			s, w := newLineSession(newGateway(t, Config{Logging: true}, newFake()), &out, func(error) {})
-			n := newNotifier(s, &call.Request{}, requestMeta{token: []byte("1"), served: s.g.served.Load()}, w)
+			s, w := newLineSession(newGateway(t, Config{Logging: true}, newFake()).View, &out, func(error) {})
+			n := newNotifier(s, &call.Request{}, requestMeta{token: []byte("1"), served: s.view.served.Load()}, w)
 			if err := n.Notify(t.Context(), c.method, json.RawMessage(c.params)); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}

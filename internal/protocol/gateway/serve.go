@@ -61,7 +61,7 @@ func (g *Gateway) serve(ctx context.Context, in io.Reader, out io.Writer, drain 
 	defer stop(nil)
 	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReading()
-	s, w := newLineSession(g, out, stop)
+	s, w := newLineSession(g.View, out, stop)
 	if local != nil {
 		s.local, s.can = local, local.Can
 	}
@@ -109,7 +109,7 @@ func (s *session) finish() <-chan struct{} {
 	go func() {
 		s.waitHandled()
 		s.calls.ended.Wait()
-		s.subscriptions.close(s.g.served.Load().info) // blocks while the client does not read
+		s.subscriptions.close(s.view.served.Load().info) // blocks while the client does not read
 		close(ended)
 	}()
 	return ended
@@ -135,7 +135,7 @@ func (s *session) shutDown(ended <-chan struct{}, stop context.CancelCauseFunc, 
 	answered := make(chan struct{})
 	go func() {
 		s.calls.failPending()
-		s.subscriptions.close(s.g.served.Load().info)
+		s.subscriptions.close(s.view.served.Load().info)
 		close(answered)
 	}()
 	await(answered, answerGrace)

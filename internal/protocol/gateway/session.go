@@ -22,6 +22,7 @@ import (
 // backend runs in a goroutine of its own.
 type session struct {
 	g       *Gateway
+	view    *View
 	own     Peer // takes the notifications that belong to no request
 	calls   *inflight
 	asks    *asks
@@ -46,22 +47,23 @@ type session struct {
 	can     interaction.Client // what the client can be asked, as declared in initialize
 }
 
-func newSession(g *Gateway, by *call.Principal, own Peer) *session {
+func newSession(v *View, by *call.Principal, own Peer) *session {
 	s := &session{
-		g:     g,
+		g:     v.g,
+		view:  v,
 		by:    by,
 		own:   own,
-		calls: newInflight(g.maxInFlight, pendingLines*g.maxLine),
-		asks:  newAsks(pendingLines * g.maxLine),
+		calls: newInflight(v.g.maxInFlight, pendingLines*v.g.maxLine),
+		asks:  newAsks(pendingLines * v.g.maxLine),
 	}
 	s.level.Store(mcp.LoggingLevelInfo)
 	return s
 }
 
 // newLineSession makes the session of a client that reads messages from out, one per line.
-func newLineSession(g *Gateway, out io.Writer, broken func(error)) (*session, *writer) {
+func newLineSession(v *View, out io.Writer, broken func(error)) (*session, *writer) {
 	w := newWriter(out, broken, nil)
-	s := newSession(g, LocalUser, w)
+	s := newSession(v, LocalUser, w)
 	w.several = s.calls.several
 	s.lists = make(chan struct{}, maxLists)
 	s.runners = &runners{work: make(chan func()), end: w.closed}
@@ -164,7 +166,7 @@ func (s *session) request(ctx context.Context, m *message, to Peer) {
 		putError(to, m.id, invalidParams("params must be an object"))
 		return
 	}
-	meta, err := s.g.served.Load().meta(m)
+	meta, err := s.view.served.Load().meta(m)
 	_, batched := to.(*batch)
 	how, known := methods[mcp.MCPMethod(m.method)]
 	switch {

@@ -134,7 +134,7 @@ func (e endingCall) Respond(r Response) {
 // the end of the call counted as a second response, the batch would be sent without the responses of other calls.
 func TestCallThatEndsDuringShutdownCountsOnceInBatch(t *testing.T) {
 	out := &outBuffer{}
-	s, w := newLineSession(newGateway(t, Config{}, newFake()), out, func(error) {})
+	s, w := newLineSession(newGateway(t, Config{}, newFake()).View, out, func(error) {})
 	to := &batch{out: w, kept: &s.batched, missing: 2}
 	for _, id := range []string{"1", "2"} {
 		c := &clientRequest{session: s, notifier: newNotifier(s, &call.Request{}, requestMeta{}, w)}

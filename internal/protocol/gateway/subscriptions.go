@@ -145,7 +145,7 @@ func (s *session) subscribe(m *message, to Peer) {
 			subs.charge(-subscriptionCost(uri))
 		}
 		delete(subs.uris, uri)
-	case !s.g.backend.CanSubscribe(call.Request{Method: m.method, Name: uri, Params: m.params.all, Client: s.client, Principal: s.by}):
+	case !s.view.backend.CanSubscribe(call.Request{Method: m.method, Name: uri, Params: m.params.all, Client: s.client, Principal: s.by}):
 		putError(to, m.id, Unknown(m.method, uri, ""))
 		return
 	case len(subs.uris) >= maxSubscriptions && !subs.uris[uri]:
@@ -224,7 +224,7 @@ func (s *session) newStream(m *message, requested []byte, meta requestMeta) (str
 		if !ok || i == maxSubscriptions {
 			return open, invalidSubscriptions()
 		}
-		if uri != "" && len(uri) <= maxURI && s.g.backend.CanSubscribe(call.Request{Method: m.method, Name: uri, Client: s.clientOf(meta), Principal: s.by}) {
+		if uri != "" && len(uri) <= maxURI && s.view.backend.CanSubscribe(call.Request{Method: m.method, Name: uri, Client: s.clientOf(meta), Principal: s.by}) {
 			open.uris = append(open.uris, uri)
 		}
 	}

@@ -109,17 +109,17 @@ func (m *Message) Arguments() []byte {
 func HasName(method string) bool { return methods[mcp.MCPMethod(method)].name != "" }
 
 // ParamHeaders returns the parameters that a call of a tool repeats in headers.
-func (g *Gateway) ParamHeaders(m *Message) []paramheader.Param {
+func (v *View) ParamHeaders(m *Message) []paramheader.Param {
 	if m.Method() != string(mcp.MethodToolsCall) {
 		return nil
 	}
 	name, _ := m.Name()
-	return g.served.Load().params[name]
+	return v.served.Load().params[name]
 }
 
 // UnsupportedVersion returns the error for a request with an unsupported protocol version; nil if it is supported.
-func (g *Gateway) UnsupportedVersion(version string) *abi.Error {
-	now := g.served.Load()
+func (v *View) UnsupportedVersion(version string) *abi.Error {
+	now := v.served.Load()
 	if slices.Contains(now.versions, version) {
 		return nil
 	}
@@ -150,20 +150,20 @@ func (g *Gateway) NewTransport(ended <-chan struct{}) *Transport {
 // Session is a session of a Transport. Its methods are safe for concurrent use.
 type Session struct{ s *session }
 
-// Open opens the session of a client that begins with initialize. own takes the notifications that belong to no request.
-func (t *Transport) Open(owner *call.Principal, own Peer) *Session {
-	s := t.newSession(owner, own)
+// Open opens the session of a client of the view v that begins with initialize. own takes the notifications that belong to no request.
+func (t *Transport) Open(v *View, owner *call.Principal, own Peer) *Session {
+	s := t.newSession(v, owner, own)
 	t.g.register(s)
 	return &Session{s}
 }
 
-// OpenOne opens the session of one request of the modern era.
-func (t *Transport) OpenOne(owner *call.Principal) *Session {
-	return &Session{t.newSession(owner, nil)}
+// OpenOne opens the session of one request of the modern era, of a client of the view v.
+func (t *Transport) OpenOne(v *View, owner *call.Principal) *Session {
+	return &Session{t.newSession(v, owner, nil)}
 }
 
-func (t *Transport) newSession(owner *call.Principal, own Peer) *session {
-	s := newSession(t.g, owner, own)
+func (t *Transport) newSession(v *View, owner *call.Principal, own Peer) *session {
+	s := newSession(v, owner, own)
 	s.calls.refuses = true
 	s.lists, s.runners, s.subscriptions.shared, s.asks.shared = t.lists, t.runners, &t.cost, &t.asking
 	return s
@@ -197,6 +197,6 @@ func (s *Session) Version() string {
 func (s *Session) Close() {
 	s.s.calls.close()
 	s.s.asks.close()
-	s.s.subscriptions.close(s.s.g.served.Load().info)
+	s.s.subscriptions.close(s.s.view.served.Load().info)
 	s.s.g.unregister(s.s)
 }

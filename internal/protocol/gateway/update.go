@@ -17,8 +17,8 @@ type Update struct {
 // Prepare validates a Config that is to replace the present one. MaxLine, MaxInFlight and Log are ignored.
 //
 // A capability that clients were told about stays declared, as they cannot be told otherwise: its lists are then empty.
-func (g *Gateway) Prepare(config Config) (*Update, error) {
-	old := g.served.Load().config
+func (v *View) Prepare(config Config) (*Update, error) {
+	old := v.served.Load().config
 	config.Offers = config.Offers.union(old.Offers)
 	config.Offers.Tools = config.Offers.Tools || old.offersTools()
 	config.Logging = config.Logging || old.Logging
@@ -31,10 +31,10 @@ func (g *Gateway) Prepare(config Config) (*Update, error) {
 
 // Apply makes u the Config of further requests, and notifies the sessions of the lists that changed. It reports whether the
 // list of tools changed. Calls of Prepare and Apply must not be concurrent.
-func (g *Gateway) Apply(u *Update) (toolsChanged bool) {
-	old := g.served.Swap(u.next)
+func (v *View) Apply(u *Update) (toolsChanged bool) {
+	old := v.served.Swap(u.next)
 	c := changes{prompts: u.PromptsChanged, resources: u.ResourcesChanged, tools: !bytes.Equal(old.lists.icons, u.next.lists.icons)}
-	g.announce(nil, c)
+	v.announce(nil, c)
 	return c.tools
 }
 
@@ -50,16 +50,13 @@ func (o Offers) union(other Offers) Offers {
 // Warn sends a log message to the legacy sessions that want warnings. Modern sessions get log messages of their own
 // requests only. It does not wait for clients that do not read.
 func (g *Gateway) Warn(logger, text string) {
-	if !g.served.Load().config.Logging {
-		return
-	}
 	params, _ := json.Marshal(struct { // strings always encode
 		Level  mcp.LoggingLevel `json:"level"`
 		Logger string           `json:"logger"`
 		Data   string           `json:"data"`
 	}{mcp.LoggingLevelWarning, logger, text})
 	for _, s := range g.sessions() {
-		if mcp.LoggingLevelWarning.ShouldSendTo(s.level.Load().(mcp.LoggingLevel)) {
+		if s.view.served.Load().config.Logging && mcp.LoggingLevelWarning.ShouldSendTo(s.level.Load().(mcp.LoggingLevel)) {
 			s.mail.send(changes{warning: params}, s.deliver)
 		}
 	}

@@ -130,7 +130,7 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner *call.Prin
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(s.calls, func() { cancel(errStopped) })()
-	session := s.transport.OpenOne(owner)
+	session := s.transport.OpenOne(s.config.Gateway.View, owner)
 	listens := m.Method() == methodListen
 	if listens {
 		select {

@@ -57,7 +57,7 @@ func (all *sessions) open(owner *call.Principal) *session {
 	s := &session{id: rand.Text() + rand.Text(), owner: owner.ID, own: newStream(0, &all.server.messages), used: time.Now(), active: 1}
 	s.own.resume()
 	s.calls, s.end = context.WithCancel(all.server.calls)
-	s.gateway = all.server.transport.Open(owner, s.own)
+	s.gateway = all.server.transport.Open(all.server.config.Gateway.View, owner, s.own)
 	return s
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,7 +51,23 @@ func (v *pluginNotifier) Notify(ctx context.Context, method string, params json.
 			return fmt.Errorf("%s: %q is not a resource of this plugin", method, uri)
 		}
 	}
-	return v.Notifier.Notify(ctx, method, params)
+	return v.Notifier.NotifyOf(ctx, v.plugin, method, params)
+}
+
+// VisibleTo implements gateway.Source: a change is visible to the views of the project in which the plugin's module may see whatever it
+// sees in the view of the call.
+func (p *plugin) VisibleTo(b gateway.Backend, uri string) bool {
+	other, ok := b.(*Backend)
+	if !ok {
+		return false
+	}
+	v := p.dispatcher.current.Load().view(other.key)
+	if v == nil || v.catalog.Places != p.view.catalog.Places {
+		return false
+	}
+	return slices.ContainsFunc(v.plugins, func(there *plugin) bool {
+		return there.SeesAllOf(p.Plugin) && (uri == "" || v.catalog.Serves(there.Plugin, uri))
+	})
 }
 
 // startProgress is the amount by which each notification of reportStart increases the progress. MCP requires that progress increases

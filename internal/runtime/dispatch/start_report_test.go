@@ -23,6 +23,10 @@ func (n *sentNotifications) Notify(_ context.Context, method string, params json
 	return nil
 }
 
+func (n *sentNotifications) NotifyOf(ctx context.Context, _ gateway.Source, method string, params json.RawMessage) error {
+	return n.Notify(ctx, method, params)
+}
+
 func TestStartIsReportedBeforeTheProgressOfTheModule(t *testing.T) {
 	var client sentNotifications
 	p := &plugin{Plugin: &catalog.Plugin{Manifest: &manifest.Manifest{}}, runner: &runner{}}

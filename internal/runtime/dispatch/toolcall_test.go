@@ -170,3 +170,5 @@ func TestCallWaitsForEarlierWrites(t *testing.T) {
 type silent struct{}
 
 func (silent) Notify(context.Context, string, json.RawMessage) error { return nil }
+
+func (silent) NotifyOf(context.Context, gateway.Source, string, json.RawMessage) error { return nil }
