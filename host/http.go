@@ -3,20 +3,16 @@ package host
 import (
 	"cmp"
 	"context"
-	"crypto/rsa"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"runtime"
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/httpserver"
-	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // HTTPOptions configure Host.ServeHTTP. A field that is set takes precedence over the corresponding key of [http] in the config.
@@ -24,6 +20,7 @@ type HTTPOptions struct {
 	Address   string // host and port to listen on: "127.0.0.1:8808"; with port 0, the system chooses a free port
 	TokenFile string // path of the file that contains the bearer token, which clients must send
 	TokenEnv  string // name of the variable that contains the bearer token
+	Tokens    bool   // whether the named tokens of the user are accepted
 	CertFile  string // path of the file with the TLS certificates, in PEM
 	KeyFile   string // path of the file with the TLS private key, in PEM
 	Insecure  bool   // whether to allow plaintext at an address that is not loopback
@@ -48,43 +45,33 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 		return err
 	}
 	settings := o.over(now.HTTP)
-	token, err := readToken(h.options.System, settings)
+	secrets, err := h.openCredentials(settings)
 	if err != nil {
 		return err
-	}
-	if settings.TokenFile != "" && isOpenToAll(settings.TokenFile) {
-		h.options.Log.Warn("all users of this machine can read the file of the bearer token: run chmod o-rwx FILE, and make a new token", "file", settings.TokenFile)
-	}
-	var encryption *tls.Config
-	if settings.CertFile != "" {
-		certificate, err := readCertificate(settings.CertFile, settings.KeyFile)
-		if err != nil {
-			return usage.Errorf("TLS: %w", err)
-		}
-		encryption = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	}
 	listener, err := net.Listen("tcp", o.Address)
 	if err != nil {
 		return usage.Errorf("--http: %w", err)
 	}
 	defer listener.Close()
-	at := transport{loopback: listener.Addr().(*net.TCPAddr).IP.IsLoopback(), token: token != "", encrypted: encryption != nil}
+	at := transport{loopback: listener.Addr().(*net.TCPAddr).IP.IsLoopback(), token: secrets.required(), encrypted: settings.CertFile != ""}
 	if err := at.check(settings.Insecure, now.Ceiling); err != nil {
 		return usage.Errorf("--http %s: %w", o.Address, err)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	h.http.start(at, now.HTTP, stop)
+	h.http.start(at, now.HTTP, secrets, stop)
 	defer h.http.end()
 	h.dispatcher.Warm(ctx)
+	secrets.watch(ctx)
 
 	url := "http://" + listener.Addr().String() + httpserver.Path
-	if encryption != nil {
+	if at.encrypted {
 		url = "https" + url[len("http"):]
-		listener = tls.NewListener(listener, encryption)
+		listener = tls.NewListener(listener, secrets.tls())
 	}
 	server := httpserver.New(httpserver.Config{
-		Gateway: h.gateway, Token: token, Hosts: settings.Hosts, Origins: settings.Origins,
+		Gateway: h.gateway, Auth: secrets.authenticator(), Hosts: settings.Hosts, Origins: settings.Origins,
 		SessionIdle: settings.SessionIdle, MaxConnections: settings.MaxConnections, Log: h.options.Log.Named("http"),
 		Refused: h.dispatcher.ReportHTTPRefusal,
 	})
@@ -115,57 +102,8 @@ func (o HTTPOptions) over(c *config.HTTPServer) config.HTTPServer {
 	if o.CertFile != "" || o.KeyFile != "" {
 		s.CertFile, s.KeyFile = o.CertFile, o.KeyFile
 	}
-	s.Insecure = s.Insecure || o.Insecure
+	s.Tokens, s.Insecure = s.Tokens || o.Tokens, s.Insecure || o.Insecure
 	return s
-}
-
-// readToken reads the bearer token; empty if none is configured. No error contains the token.
-func readToken(system System, s config.HTTPServer) (string, error) {
-	if s.TokenFile == "" && s.TokenEnv == "" {
-		return "", nil
-	}
-	if s.TokenFile != "" && s.TokenEnv != "" {
-		return "", usage.Errorf("the bearer token: both a file and a variable are named: keep one of the two")
-	}
-	token, err := discovery.Secret(system, &config.Credential{Env: s.TokenEnv, File: s.TokenFile})
-	if err == nil {
-		err = httpserver.CheckToken(token)
-	}
-	if err != nil {
-		return "", usage.Errorf("the bearer token in %s: %w", cmp.Or(s.TokenFile, "$"+s.TokenEnv), err)
-	}
-	return token, nil
-}
-
-const (
-	maxPEM     = 1 << 20 // bytes of a file of certificates or of a key
-	minRSABits = 2048    // NIST SP 800-131A disallows shorter keys since 2014
-)
-
-// readCertificate reads the certificates and the private key of the server.
-func readCertificate(certFile, keyFile string) (tls.Certificate, error) {
-	certs, err := filesystem.ReadFile(filesystem.OS{}, certFile, maxPEM)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	key, err := discovery.SecretFile(keyFile, maxPEM)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	pair, err := tls.X509KeyPair(certs, key)
-	if err != nil {
-		return pair, fmt.Errorf("%s and %s: %w", certFile, keyFile, err)
-	}
-	if public, ok := pair.Leaf.PublicKey.(*rsa.PublicKey); ok && public.N.BitLen() < minRSABits {
-		return pair, fmt.Errorf("%s has an RSA key of %d bits, and fewer than %d are not safe: make a new key and certificate, with ECDSA P-256 or RSA of %d bits", keyFile, public.N.BitLen(), minRSABits, minRSABits)
-	}
-	return pair, nil
-}
-
-// isOpenToAll reports whether users other than the owner and the group of a file can read it. Windows has no such mode.
-func isOpenToAll(file string) bool {
-	info, err := os.Stat(file)
-	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o004 != 0
 }
 
 // transport describes the connection between clients and the host.
@@ -176,7 +114,7 @@ func (t transport) check(insecure bool, ceiling *config.Ceiling) error {
 	switch {
 	case t.loopback:
 	case !t.token:
-		return errors.New("an address that is not loopback needs a bearer token: run `bulkhead token new FILE`, and set token_file in [http] or pass --token-file")
+		return errors.New("an address that is not loopback needs a bearer token: run `bulkhead token new NAME`, and set tokens in [http] or pass --tokens")
 	case !t.encrypted && !insecure:
 		return errors.New("an address that is not loopback needs TLS: set tls_cert and tls_key in [http], or pass --insecure-http if a proxy on the way encrypts")
 	}
@@ -192,19 +130,30 @@ type served struct {
 	running  bool
 	at       transport
 	settings *config.HTTPServer // the config's [http]
+	secrets  *credentials
 	stop     context.CancelCauseFunc
 }
 
-func (s *served) start(at transport, settings *config.HTTPServer, stop context.CancelCauseFunc) {
+func (s *served) start(at transport, settings *config.HTTPServer, secrets *credentials, stop context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running, s.at, s.settings, s.stop = true, at, settings, stop
+	s.running, s.at, s.settings, s.secrets, s.stop = true, at, settings, secrets, stop
 }
 
 func (s *served) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running = false
+	s.running, s.secrets = false, nil
+}
+
+// readCredentials reads the tokens and certificates of a running server again.
+func (s *served) readCredentials() {
+	s.mu.Lock()
+	secrets := s.secrets
+	s.mu.Unlock()
+	if secrets != nil {
+		secrets.readAgain()
+	}
 }
 
 // allows returns an error if the result of a reload must not take effect while clients are served over HTTP. If the ceiling no longer

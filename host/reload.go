@@ -27,6 +27,7 @@ func (h *Host) Reload(ctx context.Context) error {
 		return err
 	}
 	defer h.unlock()
+	h.http.readCredentials()
 	h.rejectedReason = "" // makes an error that was logged before appear in the log again
 	return h.reloadLocked(ctx, hclog.Info)
 }

@@ -51,9 +51,10 @@ var exampleRules = map[string]exampleRule{
 	"bulkhead cache export chant":             {skip: "the script fetched.txtar exports plugins of the store"},
 	"bulkhead cache export -o /media":         {skip: "the script fetched.txtar exports plugins of the store"},
 	"bulkhead cache import":                   {skip: "the script fetched.txtar imports archives"},
-	"bulkhead diff":                           {codes: []int{1}}, // NEW asks for more
-	"bulkhead doctor":                         {codes: []int{1}}, // as far as the machine confines workers
-	"bulkhead verify":                         {codes: []int{1}}, // the plugins are not pinned
+	"bulkhead diff":                           {codes: []int{1}},                                  // NEW asks for more
+	"bulkhead doctor":                         {codes: []int{1}},                                  // as far as the machine confines workers
+	"bulkhead verify":                         {codes: []int{1}},                                  // the plugins are not pinned
+	"bulkhead token revoke":                   {first: "bulkhead token new ann", codes: []int{1}}, // the ID is another one
 	"bulkhead serve --http":                   {first: "bulkhead token new ~/.config/bulkhead/token"},
 }
 

@@ -143,7 +143,7 @@ func (a *auditCommand) parse(now time.Time) error {
 	if a.since == "" {
 		return nil
 	}
-	since, ok := parseSince(a.since, now)
+	since, ok := parseTime(a.since, now, -1)
 	if !ok {
 		return usage.Errorf("--since: %q is neither a duration such as 30m, 1h or 7d, nor a date such as 2026-11-22, nor a time such as \"2026-11-22 10:00:00\" or 2026-11-22T10:00:00Z", a.since)
 	}
@@ -151,15 +151,15 @@ func (a *auditCommand) parse(now time.Time) error {
 	return nil
 }
 
-// parseSince parses a time, or a duration back from now.
-func parseSince(text string, now time.Time) (time.Time, bool) {
+// parseTime parses a time, or a duration from now: back if sign is -1, ahead if it is 1.
+func parseTime(text string, now time.Time, sign int) (time.Time, bool) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-			return now.AddDate(0, 0, -int(n)), true
+			return now.AddDate(0, 0, sign*int(n)), true
 		}
 	}
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return now.Add(-d), true
+		return now.Add(time.Duration(sign) * d), true
 	}
 	for _, local := range []string{time.DateOnly, time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
 		if t, err := time.ParseInLocation(local, text, now.Location()); err == nil {

@@ -24,7 +24,7 @@ func TestParseSince(t *testing.T) {
 		"2026-11-20 10:00:00": "2026-11-20T10:00:00+01:00", "2026-11-20T10:00": "2026-11-20T10:00:00+01:00",
 		"-1h": "", "": "", "yesterday": "", "1": "", "d": "", "-1d": "", "99999999d": "", "2026-13-01": "", "12:00": "",
 	} {
-		since, ok := parseSince(text, now)
+		since, ok := parseTime(text, now, -1)
 		if ok != (want != "") || ok && since.Format(time.RFC3339) != want {
 			t.Errorf("%q: got %s, %t, want %q", text, since, ok, want)
 		}

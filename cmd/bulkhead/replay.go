@@ -117,7 +117,7 @@ func (o *replayCommand) prepare(ctx context.Context) error {
 	}
 	o.Query.Plugins = []string{o.plugin}
 	if o.since != "" {
-		since, ok := parseSince(o.since, time.Now())
+		since, ok := parseTime(o.since, time.Now(), -1)
 		if !ok {
 			return usage.Errorf("--since: %q is not a time: see `bulkhead audit --help`", o.since)
 		}

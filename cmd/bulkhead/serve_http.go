@@ -15,6 +15,7 @@ func addHTTPFlags(c *cobra.Command, http *host.HTTPOptions) {
 	f.StringVar(&http.Address, "http", "", "serve Streamable HTTP at this `address`, HOST:PORT, instead of stdio")
 	f.StringVar(&http.TokenFile, "token-file", "", "`file` with the bearer token that clients must send (see bulkhead token new)")
 	f.StringVar(&http.TokenEnv, "token-env", "", "`name` of a variable with the bearer token")
+	f.BoolVar(&http.Tokens, "tokens", false, "accept the named tokens of bulkhead token new NAME; each request needs a token")
 	f.StringVar(&http.CertFile, "tls-cert", "", "`file` with the TLS certificate and its chain, in PEM")
 	f.StringVar(&http.KeyFile, "tls-key", "", "`file` with the private key of the certificate, in PEM")
 	f.BoolVar(&http.Insecure, "insecure-http", false, "allow plaintext at an address that is not loopback: only behind a proxy that\nencrypts")
@@ -25,8 +26,8 @@ func addHTTPFlags(c *cobra.Command, http *host.HTTPOptions) {
 func (o *options) serveHTTP(http *host.HTTPOptions) error {
 	o.ServeNothing = http.Address == ""
 	switch {
-	case http.Address == "" && (http.TokenFile+http.TokenEnv+http.CertFile+http.KeyFile != "" || http.Insecure):
-		return usage.Errorf("--token-file, --token-env, --tls-cert, --tls-key and --insecure-http need --http")
+	case http.Address == "" && (http.TokenFile+http.TokenEnv+http.CertFile+http.KeyFile != "" || http.Insecure || http.Tokens):
+		return usage.Errorf("--token-file, --token-env, --tokens, --tls-cert, --tls-key and --insecure-http need --http")
 	case http.Address == "":
 		return nil
 	case http.TokenFile != "" && http.TokenEnv != "":

@@ -5,7 +5,8 @@
 //   - call: Request and Result, the two types that all packages on the way of a call pass on
 //   - gateway: the MCP server: lines of stdio, ids and order, sessions, lists, notifications, cancellation, batches, both eras of
 //     the protocol
-//   - httpserver: Streamable HTTP: bearer tokens, origins and hosts, bounds of headers and bodies, sessions, event streams, TLS
+//   - bearer: who makes an HTTP request: the single token, the file of named tokens
+//   - httpserver: Streamable HTTP: origins and hosts, bounds of headers and bodies, sessions, event streams, TLS
 //   - paramheader: parameters of tools that HTTP clients repeat in headers
 //   - interaction: questions of a call to its client (elicitation, sampling, roots), and the sealed state of a call that waits;
 //     gateway asks them

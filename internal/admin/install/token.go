@@ -8,11 +8,27 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/httpserver"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 )
 
 // NewToken returns a random bearer token.
-func NewToken() string { return httpserver.NewToken() }
+func NewToken() string { return bearer.NewSecret() }
+
+// Token is a named token, without its secret.
+type Token = bearer.Named
+
+// CheckTokenName returns an error if a named token cannot have the name.
+func CheckTokenName(name string) error { return bearer.CheckName(name) }
+
+// NamedTokens returns the file of the user's named tokens.
+func NamedTokens(s discovery.System) (bearer.File, error) {
+	state, err := discovery.StateDir(s)
+	if err != nil {
+		return bearer.File{}, usage.Errorf("%w", err)
+	}
+	return bearer.In(state), nil
+}
 
 // WriteToken writes a random bearer token to a new file that only its owner can access. It creates the file's directory.
 func WriteToken(file string) error {

@@ -97,12 +97,17 @@ func describeHTTP(h *config.HTTPServer) []string {
 	}
 	token := "no token"
 	switch {
+	case h.Tokens && h.TokenFile+h.TokenEnv == "":
+		token = "named tokens"
 	case h.TokenFile != "":
 		token = "token in " + h.TokenFile
 	case h.TokenEnv != "":
 		token = "token in $" + h.TokenEnv
 	}
 	out := []string{token}
+	if h.Tokens && token != "named tokens" {
+		out = append(out, "named tokens")
+	}
 	if h.CertFile != "" {
 		out = append(out, "TLS with "+h.CertFile)
 	}

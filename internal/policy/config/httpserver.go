@@ -17,6 +17,7 @@ import (
 type HTTPServer struct {
 	TokenFile      string        // absolute path of the file that contains the bearer token; empty: unset
 	TokenEnv       string        // name of the variable of the host's environment that contains the bearer token; empty: unset
+	Tokens         bool          // whether the named tokens of the host's user are accepted
 	CertFile       string        // absolute path of the file with the TLS certificates; empty: unset
 	KeyFile        string        // absolute path of the file with the TLS private key; empty: unset
 	Insecure       bool          // whether plaintext is allowed at addresses that are not loopback
@@ -67,7 +68,7 @@ func (c *Config) readHTTPServer(t *tomlfile.Table) {
 		return
 	}
 	h := &HTTPServer{
-		TokenFile: t.String("token_file"), TokenEnv: t.String("token_env"),
+		TokenFile: t.String("token_file"), TokenEnv: t.String("token_env"), Tokens: t.Bool("tokens", false),
 		CertFile: t.String("tls_cert"), KeyFile: t.String("tls_key"), Insecure: t.Bool("insecure_http", false),
 		Hosts:          readNames(t, "hosts", checkHost, `write a name or an address without port: "mcp.example.com"`),
 		Origins:        readNames(t, "origins", checkWebOrigin, `write scheme, host and, if need be, port: "https://app.example.com"`),

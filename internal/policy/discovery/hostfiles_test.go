@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 func TestHostFilesAreKnown(t *testing.T) {
@@ -29,6 +31,9 @@ func TestHostFilesAreKnown(t *testing.T) {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is not among the host's files: %q", want, got)
 		}
+	}
+	if tokens := bearer.In("/state/bulkhead").Path(); !slices.ContainsFunc(got, func(dir string) bool { return contain.Within(dir, tokens) }) {
+		t.Errorf("%s is not below one of the host's directories: %q", tokens, got)
 	}
 	if slices.Contains(got, "") {
 		t.Error("an empty path is among the host's files")

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
@@ -25,7 +25,7 @@ func (s *Server) checkSessionRequest(w http.ResponseWriter, r *http.Request) boo
 }
 
 // get opens the stream of a session's own messages, or resumes a stream.
-func (s *Server) get(w http.ResponseWriter, r *http.Request, owner *call.Principal) {
+func (s *Server) get(w http.ResponseWriter, r *http.Request, by *bearer.Access) {
 	if !s.checkSessionRequest(w, r) {
 		return
 	}
@@ -33,7 +33,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, owner *call.Princip
 		refuse(w, http.StatusNotAcceptable, "the Accept header must list text/event-stream")
 		return
 	}
-	session := s.findSession(w, r, owner, nil)
+	session := s.findSession(w, r, by, nil)
 	if session == nil {
 		return
 	}
@@ -63,6 +63,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, owner *call.Princip
 		}
 	}
 	reader := st.attach(from)
+	defer by.AtEnd(func() { st.disconnectReader(reader) })()
 	defer st.detach(reader)
 	a := &answer{w: w, r: r, stream: st, reader: reader, session: session}
 	if st == session.own {
@@ -86,11 +87,11 @@ func (s *session) event(id string) (st *stream, seq uint64, ok bool) {
 }
 
 // delete ends a session.
-func (s *Server) delete(w http.ResponseWriter, r *http.Request, owner *call.Principal) {
+func (s *Server) delete(w http.ResponseWriter, r *http.Request, by *bearer.Access) {
 	if !s.checkSessionRequest(w, r) {
 		return
 	}
-	session := s.findSession(w, r, owner, nil)
+	session := s.findSession(w, r, by, nil)
 	if session == nil {
 		return
 	}

@@ -61,44 +61,31 @@ func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) {
 	loopback := isLoopbackConnection(r)
 	switch {
 	case !s.allowsHost(r.Host, loopback):
-		s.report(r, RefusedHost, "its Host header is not allowed", "host", shown(r.Host))
+		s.report(r, RefusedHost, "its Host header is not allowed", nil, "host", shown(r.Host))
 		refuse(w, http.StatusForbidden, "the Host header is not allowed: add the host to hosts in [http]")
 		return
 	case !s.allowsOrigin(r.Header["Origin"], loopback):
-		s.report(r, RefusedOrigin, "its Origin header is not allowed", "origin", shown(r.Header.Get("Origin")))
+		s.report(r, RefusedOrigin, "its Origin header is not allowed", nil, "origin", shown(r.Header.Get("Origin")))
 		refuse(w, http.StatusForbidden, "the Origin header is not allowed: add the origin to origins in [http]")
 		return
 	}
-	owner := gateway.LocalUser
-	if s.token != nil {
-		ok, stated := s.token.authorized(r.Header)
-		if !ok {
-			s.unauthorized(w, r, stated)
+	by := &local
+	if s.config.Auth != nil {
+		if by = s.authenticate(w, r); by == nil {
 			return
 		}
-		owner = gateway.TokenHolder
 	}
 	switch r.Method {
 	case http.MethodPost:
-		s.post(w, r, owner)
+		s.post(w, r, by)
 	case http.MethodGet:
-		s.get(w, r, owner)
+		s.get(w, r, by)
 	case http.MethodDelete:
-		s.delete(w, r, owner)
+		s.delete(w, r, by)
 	default:
 		w.Header().Set("Allow", "POST, GET, DELETE")
 		refuse(w, http.StatusMethodNotAllowed, "the method must be POST, GET or DELETE")
 	}
-}
-
-func (s *Server) unauthorized(w http.ResponseWriter, r *http.Request, stated bool) {
-	challenge, why := `Bearer realm="bulkhead"`, "a bearer token is required in the Authorization header"
-	if stated {
-		challenge, why = challenge+`, error="invalid_token"`, "the bearer token in the Authorization header is wrong"
-	}
-	s.report(r, RefusedToken, why)
-	w.Header().Set("WWW-Authenticate", challenge)
-	refuse(w, http.StatusUnauthorized, why)
 }
 
 // isLoopbackConnection reports whether a request was sent to a loopback address, so that it comes from this machine.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -38,7 +38,7 @@ const (
 )
 
 // post handles a message.
-func (s *Server) post(w http.ResponseWriter, r *http.Request, owner *call.Principal) {
+func (s *Server) post(w http.ResponseWriter, r *http.Request, by *bearer.Access) {
 	s.begin()
 	defer s.done()
 	m, release := s.readMessage(w, r)
@@ -63,16 +63,16 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, owner *call.Princi
 	}
 	if s.isModern(r.Header, m) {
 		defer release()
-		s.modern(w, r, owner, m)
+		s.modern(w, r, by, m)
 		return
 	}
-	session := s.sessionOf(w, r, owner, m)
+	session := s.sessionOf(w, r, by, m)
 	if session == nil {
 		release()
 		return
 	}
 	defer session.leave()
-	s.legacy(w, r, owner, session, m, release)
+	s.legacy(w, r, by, session, m, release)
 }
 
 // readMessage reads and parses the message of a POST. If it is invalid, it answers with an error, and returns nil. release must
@@ -122,7 +122,7 @@ func (s *Server) isModern(h http.Header, m *gateway.Message) bool {
 }
 
 // modern handles a message of the modern era, which has no sessions. The end of the connection cancels the call.
-func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner *call.Principal, m *gateway.Message) {
+func (s *Server) modern(w http.ResponseWriter, r *http.Request, by *bearer.Access, m *gateway.Message) {
 	if refusal := s.checkModern(r.Header, m); refusal != nil {
 		writeJSON(w, statusOf(refusal), gateway.Response{ID: m.ID(), Err: refusal})
 		return
@@ -130,7 +130,10 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner *call.Prin
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(s.calls, func() { cancel(errStopped) })()
-	session := s.transport.OpenOne(s.config.Gateway.View, owner)
+	if by.Held != nil {
+		defer context.AfterFunc(by.Held, func() { cancel(errRevoked) })()
+	}
+	session := s.transport.OpenOne(s.config.Gateway.View, by.Principal)
 	listens := m.Method() == methodListen
 	if listens {
 		select {
@@ -141,11 +144,12 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner *call.Prin
 			return
 		}
 		defer session.Close()
+		defer by.AtEnd(session.Close)()
 	}
 	st := newStream(0, &s.messages)
 	reader := st.attach(0)
 	defer st.detach(reader)
-	rest := session.Handle(ctx, m, owner, st)
+	rest := session.Handle(ctx, m, by.Principal, st)
 	if TestHook != nil {
 		TestHook(s.config.Gateway, m, func() {})
 	}
@@ -158,14 +162,14 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner *call.Prin
 
 // sessionOf returns the session of a message of the legacy era, which may open it. If there is none, it answers with an error,
 // and returns nil.
-func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, owner *call.Principal, m *gateway.Message) *session {
+func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, by *bearer.Access, m *gateway.Message) *session {
 	switch {
 	case !s.checkVersion(w, r, m.ID()):
 		return nil
 	case opens(m):
-		return s.sessions.open(owner)
+		return s.sessions.open(by)
 	}
-	return s.findSession(w, r, owner, m.ID())
+	return s.findSession(w, r, by, m.ID())
 }
 
 // checkVersion checks the header with the version of the legacy era, which may be absent.
@@ -187,14 +191,14 @@ func (s *Server) checkVersion(w http.ResponseWriter, r *http.Request, id []byte)
 func opens(m *gateway.Message) bool { return m.Method() == methodInitialize && m.ID() != nil }
 
 // legacy handles a message of a session. The call continues when the connection ends: release is called after both have ended.
-func (s *Server) legacy(w http.ResponseWriter, r *http.Request, owner *call.Principal, session *session, m *gateway.Message, release func()) {
+func (s *Server) legacy(w http.ResponseWriter, r *http.Request, by *bearer.Access, session *session, m *gateway.Message, release func()) {
 	ended := afterBoth(release)
 	defer ended()
 	st := session.newStream(&s.messages)
 	reader := st.attach(0)
 	defer st.detach(reader)
 	s.count(st, ended)
-	rest := session.gateway.Handle(session.calls, m, owner, st)
+	rest := session.gateway.Handle(session.calls, m, by.Principal, st)
 	if TestHook != nil {
 		TestHook(s.config.Gateway, m, st.disconnect)
 	}
@@ -202,7 +206,7 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request, owner *call.Prin
 	if opens(m) {
 		if session.gateway.Version() == "" { // initialize failed
 			defer session.close()
-		} else if !s.sessions.add(session) {
+		} else if !s.sessions.add(session, by) {
 			session.close()
 			refuseBusy(w, m.ID(), "too many sessions are open")
 			return
@@ -234,15 +238,15 @@ func afterBoth(f func()) func() {
 }
 
 // findSession returns the session that a request names. If there is none, it answers with an error, and returns nil.
-func (s *Server) findSession(w http.ResponseWriter, r *http.Request, owner *call.Principal, id []byte) *session {
+func (s *Server) findSession(w http.ResponseWriter, r *http.Request, by *bearer.Access, id []byte) *session {
 	values := r.Header[headerSession]
 	if len(values) != 1 || values[0] == "" {
 		writeJSON(w, http.StatusBadRequest, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "the header Mcp-Session-Id is missing: send initialize first, or state protocol version " + gateway.ModernVersion + " in the request"}})
 		return nil
 	}
-	found := s.sessions.find(values[0], owner)
+	found := s.sessions.find(values[0], by.Principal)
 	if found == nil {
-		s.report(r, RefusedSession, "there is no such session of its principal", "principal", owner.ID) // the id may be that of another principal
+		s.report(r, RefusedSession, "there is no such session of its principal", by.Principal) // the id may be that of another principal
 		writeJSON(w, http.StatusNotFound, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "there is no session with this Mcp-Session-Id: send initialize without one"}})
 	}
 	return found

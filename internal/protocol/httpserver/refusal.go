@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 )
 
 // Refusal is a request without access to the server.
@@ -12,6 +14,8 @@ type Refusal struct {
 	Code    string // one of the constants below
 	Address string // the IP address of the peer, which may be a proxy
 	Method  string // of HTTP
+	// Principal is the ID of the principal of the request; empty if it was not authenticated.
+	Principal string
 	// Further is the number of earlier refusals of which none was reported, because there were too many.
 	Further int64
 }
@@ -54,8 +58,8 @@ func (l *refusals) admit(now time.Time) (further int64, ok bool) {
 	return further, true
 }
 
-// report logs and reports that a request is refused. args are further fields of the log line; none may be a secret.
-func (s *Server) report(r *http.Request, code, why string, args ...any) {
+// report logs and reports that a request is refused. owner is nil if the request was not authenticated. args are further fields of the log line; none may be a secret.
+func (s *Server) report(r *http.Request, code, why string, owner *call.Principal, args ...any) {
 	further, ok := s.refusals.admit(time.Now())
 	if !ok {
 		return
@@ -65,12 +69,17 @@ func (s *Server) report(r *http.Request, code, why string, args ...any) {
 		address = r.RemoteAddr
 	}
 	args = append([]any{"address", address, "method", shown(r.Method)}, args...)
+	refusal := Refusal{Code: code, Address: address, Method: r.Method, Further: further}
+	if owner != nil {
+		refusal.Principal = owner.ID
+		args = append(args, "principal", owner.ID)
+	}
 	if further > 0 {
 		args = append(args, "further", further)
 	}
 	s.log.Warn("a request was refused: "+why, args...)
 	if s.config.Refused != nil {
-		s.config.Refused(Refusal{Code: code, Address: address, Method: r.Method, Further: further})
+		s.config.Refused(refusal)
 	}
 }
 

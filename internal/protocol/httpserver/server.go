@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
@@ -51,8 +52,8 @@ const (
 // Config configures a Server. Gateway is required.
 type Config struct {
 	Gateway *gateway.Gateway
-	// Token is the bearer token that a request must have; empty: none is required, and each client is the local user.
-	Token string
+	// Auth authenticates the requests; nil: none needs a token, and each client is the local user.
+	Auth Authenticator
 	// Hosts and Origins are accepted values of these headers, beside those of a loopback address.
 	Hosts   []string // without port
 	Origins []string
@@ -66,12 +67,17 @@ type Config struct {
 	Log     hclog.Logger // nil: nothing is logged
 }
 
+// Authenticator decides about bearer tokens.
+type Authenticator interface {
+	// Authenticate returns what a token gives. The error is a *bearer.Refused; nil access without an error is a token that nothing is known of.
+	Authenticate(token string) (*bearer.Access, error)
+}
+
 // Server is an HTTP server for MCP clients.
 type Server struct {
 	config      Config
 	log         hclog.Logger
 	transport   *gateway.Transport
-	token       *tokenDigest // nil: none is required
 	sessions    sessions
 	refusals    refusals
 	connections *connections
@@ -99,7 +105,7 @@ func New(c Config) *Server {
 		c.Log = hclog.NewNullLogger()
 	}
 	s := &Server{
-		config: c, log: c.Log, token: digestToken(c.Token),
+		config: c, log: c.Log,
 		messages: budget{max: maxKeptTotal}, bodies: budget{max: max(minBodies, 4*c.MaxBody)},
 		requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams),
 		stopping: make(chan struct{}), connections: newConnections(c.MaxConnections),
@@ -110,7 +116,10 @@ func New(c Config) *Server {
 	return s
 }
 
-var errStopped = errors.New("the server is shutting down")
+var (
+	errStopped = errors.New("the server is shutting down")
+	errRevoked = errors.New("the token of the request is not valid any more")
+)
 
 // Serve serves the connections of l, which it closes, until ctx ends. Then it refuses further requests, with status 503, while
 // those in flight may continue for the duration that drain returns. After that it cancels them, and returns ctx's error at

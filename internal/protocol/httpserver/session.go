@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
@@ -25,6 +26,7 @@ type session struct {
 	own     *stream // messages that belong to no request
 	calls   context.Context
 	end     context.CancelFunc
+	release func() bool // stops waiting for the end of the owner's token
 
 	mu      sync.Mutex
 	streams []*kept
@@ -53,16 +55,16 @@ func (all *sessions) init(s *Server) {
 }
 
 // open opens a session, which is not found until it is added. The id has 260 random bits.
-func (all *sessions) open(owner *call.Principal) *session {
-	s := &session{id: rand.Text() + rand.Text(), owner: owner.ID, own: newStream(0, &all.server.messages), used: time.Now(), active: 1}
+func (all *sessions) open(by *bearer.Access) *session {
+	s := &session{id: rand.Text() + rand.Text(), owner: by.Principal.ID, own: newStream(0, &all.server.messages), used: time.Now(), active: 1}
 	s.own.resume()
 	s.calls, s.end = context.WithCancel(all.server.calls)
-	s.gateway = all.server.transport.Open(all.server.config.Gateway.View, owner, s.own)
+	s.gateway = all.server.transport.Open(all.server.config.Gateway.View, by.Principal, s.own)
 	return s
 }
 
-// add adds an open session. It returns false if there are too many, of which none is idle.
-func (all *sessions) add(s *session) bool {
+// add adds an open session, which ends with the token of its owner. It returns false if there are too many, of which none is idle.
+func (all *sessions) add(s *session, by *bearer.Access) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if len(all.byID) >= maxSessions {
@@ -74,6 +76,9 @@ func (all *sessions) add(s *session) bool {
 		go oldest.close()
 	}
 	all.byID[s.id] = s
+	if by.Held != nil {
+		s.release = context.AfterFunc(by.Held, func() { all.remove(s) })
+	}
 	return true
 }
 
@@ -167,6 +172,9 @@ func (s *session) leave() {
 // close cancels the calls of a session and ends its streams.
 func (s *session) close() {
 	s.end()
+	if s.release != nil {
+		s.release()
+	}
 	s.own.close() // before the gateway's session, which waits for messages that are put
 	s.gateway.Close()
 	s.mu.Lock()

@@ -311,6 +311,19 @@ func (s *stream) dropResponse() {
 func (s *stream) disconnect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.disconnectLocked()
+}
+
+// disconnectReader ends a connection, unless another one reads the stream meanwhile.
+func (s *stream) disconnectReader(r *reader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reader == r {
+		s.disconnectLocked()
+	}
+}
+
+func (s *stream) disconnectLocked() {
 	if s.reader != nil {
 		close(s.reader.disconnected)
 		s.leave()

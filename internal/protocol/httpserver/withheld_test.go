@@ -45,7 +45,7 @@ func TestRefusedRequestsWithoutTheirBodyDoNotKeepOthersOut(t *testing.T) {
 		"POST /other HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
 		"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
 	} {
-		run(t, Config{Token: token, MaxConnections: 10}, func(t *testing.T, f *fixture) {
+		run(t, Config{Auth: accepting(token), MaxConnections: 10}, func(t *testing.T, f *fixture) {
 			defer f.withhold(30, request)()
 			body, headers := modernCall("echo", `{}`)
 			f.post(body, append(headers, "Authorization", "Bearer "+token)...).want(t, http.StatusOK, "result")

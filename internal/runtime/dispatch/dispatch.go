@@ -134,7 +134,7 @@ func (d *Dispatcher) ReportHTTPRefusal(r httpserver.Refusal) {
 	if g.audit == nil {
 		return
 	}
-	_ = g.audit.Write(audit.Record{Kind: audit.KindRefused, ID: g.audit.NewID(), Address: r.Address, Method: r.Method, Outcome: audit.Denied,
+	_ = g.audit.Write(audit.Record{Kind: audit.KindRefused, ID: g.audit.NewID(), Principal: r.Principal, Address: r.Address, Method: r.Method, Outcome: audit.Denied,
 		Code: r.Code, Further: r.Further})
 }
 
