@@ -88,7 +88,7 @@ func TestConcurrentChangesAreAllKept(t *testing.T) {
 func TestNames(t *testing.T) {
 	for name, valid := range map[string]bool{
 		"ann": true, "CI-2_b": true, "0": true, strings.Repeat("a", 64): true,
-		"": false, strings.Repeat("a", 65): false, "a b": false, "a.b": false, "-a": false, "a/b": false, "ä": false, "a\n": false, "\x1b[31m": false,
+		"": false, strings.Repeat("a", 65): false, "a b": false, "a.b": false, "-a": false, "a/b": false, "ä": false, "a\n": false, "bearer": false, "local": false, "\x1b[31m": false,
 	} {
 		if err := CheckName(name); (err == nil) != valid {
 			t.Errorf("%q: %v", name, err)

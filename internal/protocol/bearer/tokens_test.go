@@ -88,6 +88,7 @@ func TestSetEndsOnlyWhatIsNotAcceptedAnyMore(t *testing.T) {
 		}
 		third := access(secrets[2])
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if a, err := tokens.Authenticate(secrets[2]); a != nil || !errors.As(err, new(*Refused)) || third.Held.Err() == nil {
 			t.Errorf("after expiry: %+v, %v", a, err)
 		}
