@@ -53,7 +53,7 @@ func TestPrintReportsWriteErrors(t *testing.T) {
 		"answer": func() error { return printAnswer(full{}, host.Answer{Result: json.RawMessage(`{}`)}) },
 		"error":  func() error { return printAnswer(full{}, host.Answer{Error: &abi.Error{}}) },
 		"tools": func() error {
-			return printPage(full{}, func(w page) { printTools(w, explain.ConfigInForce{}, plugins) })
+			return printPage(full{}, func(w page) { printTools(w, explain.ConfigInForce{}, nil, plugins) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

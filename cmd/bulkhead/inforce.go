@@ -1,14 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 )
 
-// printInForce prints which config is in force.
-func printInForce(w io.Writer, c explain.ConfigInForce) {
+// printInForce prints which config is in force, and which of its tables decides for a client; nil: the local user.
+func printInForce(w io.Writer, c explain.ConfigInForce, client *explain.Client) {
 	what := c.By
 	if c.File != "" {
 		what = oneLine(c.File + ", " + c.By)
@@ -20,5 +22,20 @@ func printInForce(w io.Writer, c explain.ConfigInForce) {
 	if c.Ceiling != "" {
 		fmt.Fprintf(w, "ceiling %s\n", oneLine(c.Ceiling))
 	}
+	if client != nil {
+		printClient(w, client)
+	}
 	fmt.Fprintln(w)
+}
+
+// printClient prints which table of [[clients]] decides for a client.
+func printClient(w io.Writer, client *explain.Client) {
+	fmt.Fprintf(w, "client  %s\n", oneLine(client.Name))
+	fmt.Fprintf(w, "        %s\n", oneLine(client.By))
+	if client.Projects != nil {
+		fmt.Fprintf(w, "        projects: %s\n", oneLine(cmp.Or(strings.Join(client.Projects, ", "), "none")))
+	}
+	if client.Quota != nil {
+		fmt.Fprintf(w, "        quota: %s\n", client.Quota)
+	}
 }

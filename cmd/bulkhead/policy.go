@@ -25,12 +25,17 @@ func newPolicy() *cobra.Command {
 part the line of the config, the line of the manifest or the rule that decides. With --tool, --path, --origin
 or --variable, explain why that one item is or is not allowed.
 
+With --client, show what a client over HTTP is granted, and the table of [[clients]] that
+decides: for the name of a token, for bearer (the token of token_file or token_env), for
+local (no token), or for a file with the claims of a JWT.
+
 This has no side effects, and does not show the values of variables.`,
 		Example: `  bulkhead policy
   bulkhead policy chant --project ~/src/app
   bulkhead policy --tool chant_add
   bulkhead policy chant --path .git/config
-  bulkhead policy --origin https://registry.example.com --json`,
+  bulkhead policy --origin https://registry.example.com --json
+  bulkhead policy --client ci-build --tool chant_add`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -40,6 +45,7 @@ This has no side effects, and does not show the values of variables.`,
 			if err != nil {
 				return err
 			}
+			q.OfClient = c.Flags().Changed("client")
 			found, err := explain.Grants(opened, q)
 			if err != nil {
 				return err
@@ -54,6 +60,7 @@ This has no side effects, and does not show the values of variables.`,
 	f.StringVar(&q.Path, "path", "", "why the file or directory at `path` can or cannot be read and written")
 	f.StringVar(&q.Origin, "origin", "", "why requests to the web server at `URL` are or are not allowed")
 	f.StringVar(&q.Variable, "variable", "", "why the environment variable `NAME` is or is not visible")
+	clientFlag(c, &q.Client)
 	f.BoolVar(&asJSON, "json", false, "print JSON: {\"config\", \"config_by\", \"passed_over\", \"plugins\": […]} or\n{\"config\", …, \"answers\": [{\"plugin\", \"asked\", \"allowed\", \"why\"}]}")
 	must(c.RegisterFlagCompletionFunc("tool", o.completeToolFlag))
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
@@ -65,9 +72,16 @@ This has no side effects, and does not show the values of variables.`,
 	return c
 }
 
+// clientFlag defines --client on c.
+func clientFlag(c *cobra.Command, client *string) {
+	c.Flags().StringVar(client, "client", "", "what a `client` over HTTP gets: the name of a token, bearer, local,\nor the path of a JSON file with the claims of a JWT")
+}
+
 func printPolicies(w page, found explain.Policies) {
 	if len(found.Plugins) > 0 {
-		printInForce(w, found.ConfigInForce)
+		printInForce(w, found.ConfigInForce, found.Client)
+	} else if found.Client != nil {
+		printClient(w, found.Client)
 	}
 	for _, a := range found.Answers {
 		yes := "no:  "

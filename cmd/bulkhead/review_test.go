@@ -71,7 +71,7 @@ func TestListOfToolsIsSanitized(t *testing.T) {
 		{Name: "q", Problem: bad},
 	}
 	var out bytes.Buffer
-	if err := printPage(&out, func(w page) { printTools(w, explain.ConfigInForce{}, plugins) }); err != nil {
+	if err := printPage(&out, func(w page) { printTools(w, explain.ConfigInForce{}, nil, plugins) }); err != nil {
 		t.Fatal(err)
 	}
 	if visible.Text(out.String()) != out.String() || !strings.Contains(out.String(), "a·[2J··b") {

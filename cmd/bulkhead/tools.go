@@ -19,16 +19,19 @@ import (
 func newTools() *cobra.Command {
 	var o options
 	var asJSON bool
+	var client string
 	c := &cobra.Command{
 		Use:   "tools [flags]",
 		Short: "List the tools that would be offered, and why others would not",
 		Long: `List the tools that would be offered, and why others would not. The first lines name
-the config in force, and those that it takes precedence over.
+the config in force, and those that it takes precedence over. With --client, list what
+a client over HTTP would be offered.
 
 The exit code is 1 if a plugin is left out.`,
 		Example: `  bulkhead tools
   bulkhead tools --plugin chant --json
-  bulkhead tools --config team.toml --allow-write`,
+  bulkhead tools --config team.toml --allow-write
+  bulkhead tools --config team.toml --client ci-build`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			h, err := o.open()
@@ -40,21 +43,41 @@ The exit code is 1 if a plugin is left out.`,
 			if err != nil {
 				return err
 			}
+			offered := plugins
+			var decided *explain.Client
+			if c.Flags().Changed("client") {
+				found, err := o.forClient(client)
+				if err != nil {
+					return err
+				}
+				offered, decided = clientPlugins(found, plugins), found.Client
+			}
 			err = printResult(c, asJSON, struct {
 				explain.ConfigInForce
+				Client  *explain.Client   `json:"client,omitempty"`
 				Plugins []host.PluginInfo `json:"plugins"`
-			}{config, plugins}, func(w page) { printTools(w, config, plugins) })
+			}{config, decided, offered}, func(w page) { printTools(w, config, decided, offered) })
 			return resultError(err, !slices.ContainsFunc(plugins, func(p host.PluginInfo) bool { return p.Problem != "" }))
 		},
 	}
 	// Logging is off, because the result contains what would be logged.
 	o.add(c, "off")
+	clientFlag(c, &client)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"config\", \"config_by\", \"passed_over\",\n\"plugins\": [{\"name\", \"dir\", \"problem\", \"tools\": […]}]}")
 	return c
 }
 
-func printTools(w page, config explain.ConfigInForce, plugins []host.PluginInfo) {
-	printInForce(w, config)
+// forClient returns the grants of a client over HTTP.
+func (o *options) forClient(client string) (explain.Policies, error) {
+	opened, err := o.complete()
+	if err != nil {
+		return explain.Policies{}, err
+	}
+	return explain.Grants(opened, explain.Question{Client: client, OfClient: true})
+}
+
+func printTools(w page, config explain.ConfigInForce, client *explain.Client, plugins []host.PluginInfo) {
+	printInForce(w, config, client)
 	for i, p := range plugins {
 		if i > 0 {
 			fmt.Fprintln(w)

@@ -151,6 +151,9 @@ func printTrust(w io.Writer, p *install.TrustProposal) {
 	if len(p.HTTP) > 0 {
 		fmt.Fprintf(w, "  http       %s\n", oneLine(strings.Join(p.HTTP, ", ")))
 	}
+	for _, line := range p.Clients {
+		fmt.Fprintf(w, "  client     %s\n", oneLine(line))
+	}
 	if len(p.Credentials) > 0 {
 		fmt.Fprintf(w, "  credentials  %s\n", oneLine(strings.Join(p.Credentials, ", ")))
 	}

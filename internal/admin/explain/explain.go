@@ -21,6 +21,8 @@ import (
 // Question says what to explain. Without Tool, Path, Origin and Variable, Grants describes complete grants.
 type Question struct {
 	Plugin   string // its name; empty means all
+	OfClient bool   // whether Client is set
+	Client   string // the client over HTTP, as ParseClient reads it
 	Tool     string // name of a tool, as clients see it or as in the manifest
 	Path     string
 	Origin   string // URL of a web server
@@ -30,6 +32,7 @@ type Question struct {
 // Policies is the result of Grants.
 type Policies struct {
 	ConfigInForce
+	Client  *Client         `json:"client,omitempty"` // the client of the question
 	Plugins []PluginPolicy  `json:"plugins,omitempty"`
 	Answers []review.Answer `json:"answers,omitempty"` // one or more for each plugin that the question applies to
 }
@@ -57,13 +60,35 @@ func Grants(o discovery.Options, q Question) (Policies, error) {
 	if out.ConfigInForce, err = FindConfigInForce(o); err != nil {
 		return Policies{}, err
 	}
+	if q.OfClient {
+		p, err := ParseClient(q.Client)
+		if err != nil {
+			return Policies{}, err
+		}
+		found := FindClient(view, q.Client, p)
+		out.Client = &found
+	}
 	var names []string
 	for _, s := range view.Plugins {
 		if names = append(names, s.Name); q.Plugin != "" && q.Plugin != s.Name {
 			continue
 		}
-		if q == (Question{Plugin: q.Plugin}) {
-			out.Plugins = append(out.Plugins, PolicyOf(o, view, s))
+		why := ""
+		if out.Client != nil {
+			s, why = out.Client.plugin(view, s)
+		}
+		if q == (Question{Plugin: q.Plugin, Client: q.Client, OfClient: q.OfClient}) {
+			described := PolicyOf(o, view, s)
+			if why != "" {
+				described.Problem, described.Policy = why, nil
+			}
+			out.Plugins = append(out.Plugins, described)
+			continue
+		}
+		if why != "" {
+			if asked := q.asked(); q.Tool == "" || s.Manifest != nil && len(tools(SubjectOf(o, view, s), q.Tool)) > 0 {
+				out.Answers = append(out.Answers, review.Answer{Plugin: s.Name, Asked: asked, Why: why})
+			}
 			continue
 		}
 		answers, err := answer(o, view, s, q)
@@ -112,8 +137,7 @@ func answer(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin, q Questi
 		if q.Tool != "" && (s.Manifest == nil || len(tools(about, q.Tool)) == 0) {
 			return nil, nil
 		}
-		asked := strings.Join(slices.DeleteFunc([]string{q.Tool, q.Path, q.Origin, q.Variable}, func(t string) bool { return t == "" }), ", ")
-		return []review.Answer{{Asked: asked, Why: "the plugin is left out: " + s.Problem}}, nil
+		return []review.Answer{{Asked: q.asked(), Why: "the plugin is left out: " + s.Problem}}, nil
 	}
 	var out []review.Answer
 	if q.Tool != "" {
@@ -140,6 +164,11 @@ func answer(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin, q Questi
 		out = append(out, about.Variable(q.Variable))
 	}
 	return out, nil
+}
+
+// asked returns what the question is about.
+func (q Question) asked() string {
+	return strings.Join(slices.DeleteFunc([]string{q.Tool, q.Path, q.Origin, q.Variable}, func(t string) bool { return t == "" }), ", ")
 }
 
 // toolNames returns the names of all tools, offered or withheld.

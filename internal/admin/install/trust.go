@@ -40,8 +40,9 @@ type TrustProposal struct {
 	State       string                 `json:"state"`              // Trusted, NotTrusted or Changed
 	Since       *time.Time             `json:"trusted_at,omitempty"`
 	Plugins     []explain.PluginPolicy `json:"plugins"`
-	Audit       string                 `json:"audit,omitempty"` // the file of the audit log
-	HTTP        []string               `json:"http,omitempty"`  // what [http] says to serve --http
+	Audit       string                 `json:"audit,omitempty"`   // the file of the audit log
+	HTTP        []string               `json:"http,omitempty"`    // what [http] says to serve --http
+	Clients     []string               `json:"clients,omitempty"` // whom each table of [[clients]] matches, and what others get
 	Credentials []string               `json:"credentials,omitempty"`
 	NotKept     []string               `json:"not_kept,omitempty"` // why reviewed manifests are not kept; set by Write
 
@@ -73,6 +74,7 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 		p.Audit = view.Audit.File
 	}
 	p.HTTP = describeHTTP(view.HTTP)
+	p.Clients = view.Clients.Describe()
 	for _, c := range view.Credentials {
 		p.Credentials = append(p.Credentials, c.Name)
 	}

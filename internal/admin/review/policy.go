@@ -69,6 +69,22 @@ type FilterRules struct {
 	Deny  []string `json:"deny,omitempty"`
 }
 
+// Allows reports whether the rules allow an item of a plugin's prompts or resources: the name of a prompt, a prefix of URIs, or "*" for those that
+// are known only at call time, some of which may be allowed.
+func (r FilterRules) Allows(item string) bool {
+	f := config.Filter{Allow: r.Allow, Deny: r.Deny}
+	switch {
+	case item == manifest.Any:
+		return f.AllowedBelow("")
+	case r.Of == ofResources:
+		return f.AllowedBelow(item)
+	}
+	return f.Allowed(item)
+}
+
+// ofResources is the value of FilterRules.Of for the URIs of resources.
+const ofResources = "resources"
+
 // Effective explains each part of the effective grant of s.
 func Effective(s Subject) Policy {
 	p := Policy{
@@ -111,9 +127,11 @@ func Effective(s Subject) Policy {
 	for _, f := range []struct {
 		of     string
 		filter config.Filter
-	}{{"prompts", s.Grant.Prompts}, {"resources", s.Grant.Resources}} {
-		if f.filter.Allow != nil || f.filter.Deny != nil {
-			p.Names = append(p.Names, FilterRules{Of: f.of, Allow: f.filter.Allow, Deny: f.filter.Deny})
+	}{{"prompts", s.Grant.Prompts}, {ofResources, s.Grant.Resources}} {
+		for filter := &f.filter; filter != nil; filter = filter.Within {
+			if filter.Allow != nil || filter.Deny != nil {
+				p.Names = append(p.Names, FilterRules{Of: f.of, Allow: filter.Allow, Deny: filter.Deny})
+			}
 		}
 	}
 	return p

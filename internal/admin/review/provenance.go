@@ -51,7 +51,11 @@ func (s Subject) FolderBy(m config.Mount) string {
 			}
 		}
 	}
-	if why := s.cutBy("fs", m.Path); why != "" {
+	why := s.cutBy("fs", m.Path)
+	if words == "" { // a part of a granted directory
+		return why
+	}
+	if why != "" {
 		return words + "; reduced: " + why
 	}
 	return words + s.readOnlySuffix(requested, m.Access)

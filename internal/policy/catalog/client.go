@@ -21,7 +21,7 @@ func (c *Catalog) For(client *config.Client, dir string) *Catalog {
 		if client != nil && (p.Problem != "" || !client.AllowsPlugin(p.Name)) {
 			continue
 		}
-		narrowed := p.forClient(client, c.Found.Places, dir, c.HostFiles)
+		narrowed := c.PluginFor(p, client, dir)
 		narrowed.Index = len(view.Plugins)
 		views[p] = narrowed
 		view.Plugins = append(view.Plugins, narrowed)
@@ -36,16 +36,20 @@ func (c *Catalog) For(client *config.Client, dir string) *Catalog {
 	return view
 }
 
-// forClient returns p with the grant of a client. Reasons and warnings are for the user of this machine, so a client with a table gets none.
-func (p *Plugin) forClient(client *config.Client, places config.Places, dir string, own []string) *Plugin {
+// PluginFor returns the plugin p of c with the grant of a client, as For does. Reasons and warnings are for the user of this machine, so a
+// client with a table gets none.
+func (c *Catalog) PluginFor(p *Plugin, client *config.Client, dir string) *Plugin {
 	view := *p
+	if p.Problems.Err() != nil {
+		return &view // it has no grant
+	}
 	if p.Grant.Reused { // the state of an instance would pass from one principal to another
 		view.Grant.Reused = false
 	}
 	if client != nil {
-		places = placesOf(places, p.Name)
+		places := placesOf(c.Found.Places, p.Name)
 		places.Client = dir
-		view.Grant = client.Narrow(p.Manifest, p.Entry, places, own, view.Grant)
+		view.Grant = client.Narrow(p.Manifest, p.Entry, places, c.HostFiles, view.Grant)
 		view.Problems, view.ownProblems, view.noState, view.unready, view.lacks = nil, nil, "", nil, nil
 		view.checksReadiness = false
 	}

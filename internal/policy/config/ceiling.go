@@ -173,8 +173,8 @@ func (c *Ceiling) bounds() []Bounds {
 	return all
 }
 
-// at formats the position of a key for messages: ceiling.fs (/etc/bulkhead/bulkhead.toml:12).
-func (b Bounds) at(key string) string {
+// At formats the position of a key for messages: ceiling.fs (/etc/bulkhead/bulkhead.toml:12).
+func (b Bounds) At(key string) string {
 	return fmt.Sprintf("%s.%s (%s:%d)", b.Key, key, b.File, lineOf(b.Lines, key, b.Line))
 }
 

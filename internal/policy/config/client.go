@@ -30,6 +30,7 @@ const (
 type Client struct {
 	Name      string // unique among the tables
 	Match     Match
+	Keys      []string // the keys of the table that narrow grants
 	Plugins   []string // globs of the plugins' names; nil: all plugins
 	Projects  []string // globs of the projects' names; nil: all projects
 	Prompts   Filter
@@ -40,12 +41,26 @@ type Client struct {
 
 // Quota bounds what one principal uses. A field that is 0 bounds nothing.
 type Quota struct {
-	Requests   int64 // requests a second
-	Burst      int64 // requests at once, after a time without requests; 0: Requests
-	Concurrent int64 // calls at the same time
-	Bytes      int64 // bytes of requests and responses a day
-	Fuel       int64 // fuel a day
-	Questions  int64 // calls that wait for an answer of the client
+	Requests   int64 `json:"requests_per_second,omitempty"` // requests a second
+	Burst      int64 `json:"burst,omitempty"`               // requests at once, after a time without requests; 0: Requests
+	Concurrent int64 `json:"concurrent,omitempty"`          // calls at the same time
+	Bytes      int64 `json:"bytes_per_day,omitempty"`       // bytes of requests and responses a day
+	Fuel       int64 `json:"fuel_per_day,omitempty"`        // fuel a day
+	Questions  int64 `json:"questions,omitempty"`           // calls that wait for an answer of the client
+}
+
+// String lists the bounds that are set.
+func (q Quota) String() string {
+	var all []string
+	for _, one := range []struct {
+		value int64
+		key   string
+	}{{q.Requests, "requests_per_second"}, {q.Burst, "burst"}, {q.Concurrent, "concurrent"}, {q.Bytes, "bytes_per_day"}, {q.Fuel, "fuel_per_day"}, {q.Questions, "questions"}} {
+		if one.value > 0 {
+			all = append(all, fmt.Sprintf("%s = %d", one.key, one.value))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // Of returns the table that decides for p; nil if no table does. admitted is false if p is granted nothing.
@@ -66,6 +81,30 @@ func (c *Clients) Table(name string) *Client {
 		}
 	}
 	return nil
+}
+
+// Describe returns a line for each table, and one for the clients that no table matches; nil if there is no table.
+func (c *Clients) Describe() []string {
+	var lines []string
+	for _, client := range c.Tables {
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", client.Name, client.Match, client.narrows()))
+	}
+	if lines != nil {
+		others := "nothing"
+		if c.Others == othersAll {
+			others = "everything"
+		}
+		lines = append(lines, "others: "+others)
+	}
+	return lines
+}
+
+// narrows lists the keys of the table that narrow grants.
+func (c *Client) narrows() string {
+	if len(c.Keys) == 0 {
+		return "everything"
+	}
+	return "narrowed by " + strings.Join(c.Keys, ", ")
 }
 
 // WithoutLines returns c without what only messages use: two configs whose comments differ have equal results.
@@ -109,6 +148,10 @@ func ClientDir(p *call.Principal) string {
 // maxClients bounds the tables, since each request is compared with them.
 const maxClients = 256
 
+// clientKeys are the keys of a table that narrow grants.
+var clientKeys = []string{"plugins", "projects", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts", "allow_resources", "deny_resources", "read_only",
+	"fs", "deny", "git", "http", "env", "ask", "limits", "isolation", "quota"}
+
 func (c *Config) readClients(root *tomlfile.Table) {
 	tables := root.Tables("clients")
 	if len(tables) > maxClients {
@@ -117,6 +160,7 @@ func (c *Config) readClients(root *tomlfile.Table) {
 	}
 	for _, t := range tables {
 		client := Client{
+			Keys:      slices.DeleteFunc(slices.Clone(clientKeys), func(key string) bool { return !t.Has(key) }),
 			Name:      t.Required("name", `write name = "…", by which messages and bulkhead policy call the table`),
 			Match:     readMatch(t),
 			Plugins:   readGlobs(t, "plugins"),
@@ -125,6 +169,9 @@ func (c *Config) readClients(root *tomlfile.Table) {
 			Resources: readFilter(t, "resources"),
 			Quota:     readQuota(t.Table("quota")),
 			Bounds:    readBounds(t, checkClientPath),
+		}
+		for _, key := range []string{"plugins", "projects"} {
+			client.Lines[key] = t.LineOf(key)
 		}
 		switch first := c.Clients.Table(client.Name); {
 		case client.Name == "": // reported

@@ -70,12 +70,12 @@ func (n *narrowing) narrow(b Bounds) {
 	for _, p := range slices.Concat(b.Deny, hidden) {
 		if !slices.Contains(n.grant.Deny, p) {
 			n.grant.Deny = append(n.grant.Deny, p)
-			n.grant.Cuts = append(n.grant.Cuts, Cut{"deny", p, b.at("deny")})
+			n.grant.Cuts = append(n.grant.Cuts, Cut{"deny", p, b.At("deny")})
 		}
 	}
 	if b.Pristine && n.grant.Reused {
 		n.grant.Reused = false
-		n.cut("isolation", "isolation", "isolation = \"reused\" is not granted", b.at("isolation")+" does not allow it", 0)
+		n.cut("isolation", "isolation", "isolation = \"reused\" is not granted", b.At("isolation")+" does not allow it", 0)
 	}
 }
 
@@ -104,11 +104,11 @@ func (n *narrowing) tools(b Bounds) {
 		glob, denied := firstMatch(b.DenyTools, t.Name)
 		switch _, allowed := firstMatch(b.AllowTools, t.Name); {
 		case denied:
-			why = fmt.Sprintf("denied by %s in %s", tomlfile.Quote(glob), b.at("deny_tools"))
+			why = fmt.Sprintf("denied by %s in %s", tomlfile.Quote(glob), b.At("deny_tools"))
 		case b.AllowTools != nil && !allowed:
-			why = "not in " + b.at("allow_tools")
+			why = "not in " + b.At("allow_tools")
 		case b.ReadOnly && t.Write:
-			why = "writes, and " + b.at("read_only") + " does not allow that"
+			why = "writes, and " + b.At("read_only") + " does not allow that"
 		default:
 			offered = append(offered, t)
 			continue
@@ -129,16 +129,16 @@ func (n *narrowing) directories(b Bounds) {
 		}
 		if b.ReadOnly && m.Access == manifest.ReadWrite {
 			m.Access = manifest.Read
-			n.cut("fs", m.Path, m.Path+" is granted read-only", b.at("read_only")+" allows no more", n.lineOfDirectory(m.Path))
+			n.cut("fs", m.Path, m.Path+" is granted read-only", b.At("read_only")+" allows no more", n.lineOfDirectory(m.Path))
 		}
 		if b.FS != nil {
 			within, access := n.containing(b.FS, m.Path, m.Access)
 			if within == nil {
-				n.cut("fs", m.Path, m.Path+" is not granted", "it is in none of the directories of "+b.at("fs"), n.lineOfDirectory(m.Path))
+				n.cut("fs", m.Path, m.Path+" is not granted", "it is in none of the directories of "+b.At("fs"), n.lineOfDirectory(m.Path))
 				continue
 			}
 			if access != m.Access {
-				n.cut("fs", m.Path, m.Path+" is granted read-only", b.at("fs")+" allows no more", n.lineOfDirectory(m.Path))
+				n.cut("fs", m.Path, m.Path+" is granted read-only", b.At("fs")+" allows no more", n.lineOfDirectory(m.Path))
 			}
 			m.Access, m.Within = access, innermost(m.Within, within)
 		}
@@ -222,7 +222,7 @@ func (n *narrowing) repositories(b Bounds) {
 		line := n.lineOfRepository(g.Repo)
 		if b.ReadOnly && g.Access != manifest.Read {
 			g.Access = manifest.Read
-			n.cut("git", g.Repo, "the repository "+g.Repo+" is granted read-only", b.at("read_only")+" allows no more", line)
+			n.cut("git", g.Repo, "the repository "+g.Repo+" is granted read-only", b.At("read_only")+" allows no more", line)
 		}
 		if bounds != nil {
 			var dirs []manifest.FS
@@ -231,11 +231,11 @@ func (n *narrowing) repositories(b Bounds) {
 			}
 			within, access := n.containing(dirs, g.Repo, g.Access)
 			if within == nil {
-				n.cut("git", g.Repo, "the repository "+g.Repo+" is not granted", "it is in none of the directories of "+b.at(key), line)
+				n.cut("git", g.Repo, "the repository "+g.Repo+" is not granted", "it is in none of the directories of "+b.At(key), line)
 				continue
 			}
 			if access != g.Access {
-				n.cut("git", g.Repo, "the repository "+g.Repo+" is granted "+reducedTo(access), b.at(key)+" allows no more", line)
+				n.cut("git", g.Repo, "the repository "+g.Repo+" is granted "+reducedTo(access), b.At(key)+" allows no more", line)
 			}
 			g.Access, g.Within = access, innermost(g.Within, within)
 		}
@@ -290,7 +290,7 @@ func (n *narrowing) remotes(b Bounds, bounds []manifest.Git, key string, g *Git,
 		if anyAllowed {
 			by = "http"
 		}
-		n.cut("git", r, fmt.Sprintf("the remote %s of %s is not granted", r, g.Repo), "it is not in "+b.at(by), line)
+		n.cut("git", r, fmt.Sprintf("the remote %s of %s is not granted", r, g.Repo), "it is not in "+b.At(by), line)
 	}
 	g.Remotes = out
 }
@@ -329,17 +329,17 @@ func (n *narrowing) origins(b Bounds) {
 		}
 		i := FindHTTP(b.HTTP, h)
 		if i < 0 && h.PublicWeb {
-			n.cut(key, h.String(), h.String()+" is not granted", "only origins that are in "+b.at("http")+" are", line)
+			n.cut(key, h.String(), h.String()+" is not granted", "only origins that are in "+b.At("http")+" are", line)
 			granted = append(granted, n.publicOrigins(b)...)
 			continue
 		}
 		if i < 0 {
-			n.cut(key, h.String(), h.String()+" is not granted", "it is not in "+b.at("http"), line)
+			n.cut(key, h.String(), h.String()+" is not granted", "it is not in "+b.At("http"), line)
 			continue
 		}
 		if h.Private && !b.HTTP[i].Private {
 			h.Private = false
-			n.cut(key, h.String(), h.String()+" is granted without private = true", b.at("http")+" does not allow that", line)
+			n.cut(key, h.String(), h.String()+" is granted without private = true", b.At("http")+" does not allow that", line)
 			if h.Credential != nil && h.Origin.Scheme == "http" {
 				continue // the credential must not be sent over plain http to an address that is not private
 			}
@@ -371,7 +371,7 @@ func (n *narrowing) variables(b Bounds) {
 			env[name] = n.grant.Env[name]
 			continue
 		}
-		n.cut("env", name, "the variable "+name+" is not granted", "it is not in "+b.at("env"), n.line("env."+name))
+		n.cut("env", name, "the variable "+name+" is not granted", "it is not in "+b.At("env"), n.line("env."+name))
 	}
 	n.grant.Env = env
 }
@@ -390,7 +390,7 @@ func (n *narrowing) asks(b Bounds) {
 		if i := slices.Index(n.p.Ask, kind); i >= 0 {
 			line = n.line(fmt.Sprintf("ask[%d]", i))
 		}
-		n.cut("ask", string(kind), "asking clients for "+string(kind)+" is not granted", "it is not in "+b.at("ask"), line)
+		n.cut("ask", string(kind), "asking clients for "+string(kind)+" is not granted", "it is not in "+b.At("ask"), line)
 	}
 	n.grant.Ask = granted
 }
@@ -403,7 +403,7 @@ func (n *narrowing) limits(b Bounds) {
 		if after.Value == before[i].Value {
 			continue
 		}
-		key, why := "limits."+after.Key, b.at("limits")+" allows no more"
+		key, why := "limits."+after.Key, b.At("limits")+" allows no more"
 		if asked := n.p.Limits.List()[i].Value; asked != 0 && asked == before[i].Value {
 			n.cut(key, before[i].Text, fmt.Sprintf("%s is reduced to %s", before[i].Text, after.Text), why, n.line("limits"))
 			continue

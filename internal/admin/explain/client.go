@@ -1,0 +1,117 @@
+package explain
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// Client says which [[clients]] table decides for a client over HTTP.
+type Client struct {
+	Name     string        `json:"name"`
+	Admitted bool          `json:"admitted"`        // whether the client is granted anything
+	Table    string        `json:"table,omitempty"` // name of the table; empty: none decides
+	By       string        `json:"by"`              // the line that decides, or the rule
+	Projects []string      `json:"projects,omitzero"`
+	Quota    *config.Quota `json:"quota,omitempty"`
+
+	table *config.Client
+}
+
+// The names of the principals that have no name of their own.
+const (
+	clientLocal  = "local"  // a client at a loopback address without a token
+	clientBearer = "bearer" // the token of token_file or token_env
+)
+
+// maxClaimsFile bounds a file of claims, in bytes: no server accepts a JWT of that size.
+const maxClaimsFile = 64 << 10
+
+// unknownDir stands for the value of ${client}, which the name of a token does not determine.
+const unknownDir = "(client)"
+
+// ParseClient returns the principal that a user describes: "local", "bearer", the name of a token, or the path of a file with the claims of a
+// JWT. A path has a separator, or ends in .json.
+func ParseClient(text string) (*call.Principal, error) {
+	switch {
+	case text == clientLocal, text == clientBearer:
+		return &call.Principal{ID: text}, nil
+	case strings.ContainsRune(text, '/') || strings.ContainsRune(text, filepath.Separator) || strings.HasSuffix(text, ".json"):
+		p, err := readClaims(text)
+		if err != nil {
+			return nil, usage.Errorf("--client %s: %w", tomlfile.Quote(text), err)
+		}
+		return p, nil
+	case text == "" || !visible.Only(text):
+		return nil, usage.Errorf("--client %s: write the name of a token, local, bearer, or the path of a file with the claims of a JWT", tomlfile.Quote(text))
+	}
+	return &call.Principal{Name: text}, nil
+}
+
+func readClaims(file string) (*call.Principal, error) {
+	data, err := filesystem.ReadFile(filesystem.OS{}, file, maxClaimsFile)
+	if err != nil {
+		return nil, err
+	}
+	p := &call.Principal{}
+	if !rawjson.Valid(data) || json.Unmarshal(data, &p.Claims) != nil || p.Claims == nil {
+		return nil, errors.New("is not a JSON object of claims: write {\"iss\": \"https://…\", \"sub\": \"…\"}")
+	}
+	p.Issuer, _ = p.Claims["iss"].(string)
+	p.Subject, _ = p.Claims["sub"].(string)
+	if p.Issuer == "" || p.Subject == "" {
+		return nil, errors.New("has no claims iss and sub that are strings")
+	}
+	groups, _ := p.Claims["groups"].([]any)
+	for _, g := range groups {
+		name, ok := g.(string)
+		if !ok {
+			p.Groups = nil
+			break
+		}
+		p.Groups = append(p.Groups, name)
+	}
+	return p, nil
+}
+
+// FindClient returns which table of base decides for the principal p, which the user calls name.
+func FindClient(base *catalog.Catalog, name string, p *call.Principal) Client {
+	table, admitted := base.Clients.Of(p)
+	c := Client{Name: name, Admitted: admitted, table: table}
+	switch {
+	case table != nil:
+		c.Table, c.By = table.Name, fmt.Sprintf("%s (%s:%d): %s", table.Key, table.File, table.Line, table.Match)
+		if c.Projects = table.Projects; table.Quota != (config.Quota{}) {
+			c.Quota = &table.Quota
+		}
+	case len(base.Clients.Tables) == 0:
+		c.By = "the config has no [[clients]], so every client gets everything"
+	case admitted:
+		c.By = `no table of [[clients]] matches, and other_clients = "all"`
+	default:
+		c.By = `no table of [[clients]] matches, and other_clients is "none"`
+	}
+	return c
+}
+
+// plugin returns p, of the complete catalog base, as the client gets it. why is the reason why the client does not get it.
+func (c Client) plugin(base *catalog.Catalog, p *catalog.Plugin) (_ *catalog.Plugin, why string) {
+	switch {
+	case !c.Admitted:
+		return p, c.By
+	case c.table != nil && !c.table.AllowsPlugin(p.Name):
+		return p, "not in " + c.table.At("plugins")
+	}
+	return base.PluginFor(p, c.table, unknownDir), ""
+}
