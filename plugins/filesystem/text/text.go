@@ -9,54 +9,16 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/collate"
+	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/language"
 )
 
 // Decode decodes UTF-8 as the WHATWG Encoding Standard does: U+FFFD replaces each longest beginning of a valid sequence. Go replaces each byte.
 func Decode(raw []byte) string {
-	if utf8.Valid(raw) {
-		return string(raw)
+	if !utf8.Valid(raw) {
+		raw, _ = unicode.UTF8.NewDecoder().Bytes(raw) // the decoder replaces what is invalid, and does not fail
 	}
-	var b strings.Builder
-	for len(raw) > 0 {
-		r, size := utf8.DecodeRune(raw)
-		if r == utf8.RuneError && size == 1 {
-			size = invalid(raw)
-		}
-		b.WriteRune(r)
-		raw = raw[size:]
-	}
-	return b.String()
-}
-
-// invalid returns the length of the longest beginning of raw that begins a valid sequence, at least 1. raw begins with no valid sequence.
-func invalid(raw []byte) int {
-	low, high, more := byte(0x80), byte(0xBF), 0 // range of the second byte, and number of bytes after the first one
-	switch c := raw[0]; {
-	case c >= 0xC2 && c <= 0xDF:
-		more = 1
-	case c >= 0xE0 && c <= 0xEF:
-		more = 2
-		if c == 0xE0 {
-			low = 0xA0
-		}
-		if c == 0xED {
-			high = 0x9F
-		}
-	case c >= 0xF0 && c <= 0xF4:
-		more = 3
-		if c == 0xF0 {
-			low = 0x90
-		}
-		if c == 0xF4 {
-			high = 0x8F
-		}
-	}
-	size := 1
-	for ; size <= more && size < len(raw) && raw[size] >= low && raw[size] <= high; size++ {
-		low, high = 0x80, 0xBF
-	}
-	return size
+	return string(raw)
 }
 
 // Normalize replaces line breaks of Windows.

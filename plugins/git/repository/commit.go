@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 // Commit is a commit. Its strings are valid UTF-8: as in the server that this plugin replaces, the header encoding does not matter.
@@ -68,49 +70,8 @@ func parseSignature(text string) (name, email string, when time.Time, err error)
 
 // ToUTF8 replaces each invalid sequence with U+FFFD: as the Unicode standard recommends, one for each longest prefix of a character.
 func ToUTF8(text []byte) string {
-	if utf8.Valid(text) {
-		return string(text)
+	if !utf8.Valid(text) {
+		text, _ = unicode.UTF8.NewDecoder().Bytes(text) // the decoder replaces what is invalid, and does not fail
 	}
-	var b strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		if r == utf8.RuneError && size == 1 {
-			size = invalidLength(text)
-		}
-		b.WriteRune(r)
-		text = text[size:]
-	}
-	return b.String()
-}
-
-// invalidLength returns the length of the invalid sequence at the start of text.
-func invalidLength(text []byte) int {
-	length := 0
-	switch c := text[0]; {
-	case 0xc2 <= c && c <= 0xdf:
-		length = 2
-	case 0xe0 <= c && c <= 0xef:
-		length = 3
-	case 0xf0 <= c && c <= 0xf4:
-		length = 4
-	}
-	for n := 1; n < length && n < len(text); n++ {
-		low, high := byte(0x80), byte(0xbf)
-		if n == 1 {
-			switch text[0] {
-			case 0xe0:
-				low = 0xa0
-			case 0xed:
-				high = 0x9f
-			case 0xf0:
-				low = 0x90
-			case 0xf4:
-				high = 0x8f
-			}
-		}
-		if text[n] < low || text[n] > high {
-			return n
-		}
-	}
-	return min(max(length-1, 1), len(text))
+	return string(text)
 }
