@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -68,7 +69,7 @@ func (s source) text(platform string, a manifest.Artifact) (text, plain string, 
 		return body, body, err
 	}
 	body = strings.TrimRightFunc(body, unicode.IsSpace) + "\n"
-	return ruleHead(quote(a.Description)) + body, ruleHead(`"`+a.Description+`"`) + body, nil
+	return ruleHead(strconv.Quote(a.Description)) + body, ruleHead(`"`+a.Description+`"`) + body, nil
 }
 
 // lineEnds converts all line ends to LF, as the aam program does when it reads a text file.
@@ -141,7 +142,7 @@ func (s source) agentRule(a manifest.Artifact) (text, plain string, err error) {
 		body += "\n" + strings.TrimRightFunc(prompt, unicode.IsSpace) + "\n"
 	}
 	body += items("Available Skills", spec.Skills) + items("Available Prompts", spec.Prompts)
-	return ruleHead(quote(spec.Description)) + body, ruleHead(`"`+spec.Description+`"`) + body, nil
+	return ruleHead(strconv.Quote(spec.Description)) + body, ruleHead(`"`+spec.Description+`"`) + body, nil
 }
 
 func items(title string, names []string) string {
@@ -155,34 +156,8 @@ func items(title string, names []string) string {
 	return text
 }
 
-// ruleHead returns the head of a Cursor rule. The description must be a YAML scalar.
+// ruleHead returns the head of a Cursor rule. The description must be a YAML scalar: strings that strconv quotes are such scalars, with the same
+// escapes.
 func ruleHead(description string) string {
 	return "---\ndescription: " + description + "\nalwaysApply: true\n---\n\n"
-}
-
-// quote returns text as a YAML scalar in double quotes. It does not escape printable characters.
-func quote(text string) string {
-	var out strings.Builder
-	out.WriteByte('"')
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
-			out.WriteByte('\\')
-			out.WriteRune(r)
-		case r == '\n':
-			out.WriteString(`\n`)
-		case r == '\t':
-			out.WriteString(`\t`)
-		case unicode.IsPrint(r):
-			out.WriteRune(r)
-		case r <= 0xff:
-			fmt.Fprintf(&out, `\x%02x`, r)
-		case r <= 0xffff:
-			fmt.Fprintf(&out, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&out, `\U%08x`, r)
-		}
-	}
-	out.WriteByte('"')
-	return out.String()
 }
