@@ -260,8 +260,8 @@ func isSame(one, other string) bool {
 	if one == "" {
 		return false
 	}
-	a, aerr := os.ReadFile(filepath.Join(one, manifest.FileName)) // has the digest of the module
-	b, berr := os.ReadFile(filepath.Join(other, manifest.FileName))
+	a, aerr := tomlfile.ReadFile(filepath.Join(one, manifest.FileName)) // has the digest of the module
+	b, berr := tomlfile.ReadFile(filepath.Join(other, manifest.FileName))
 	return aerr == nil && berr == nil && bytes.Equal(a, b)
 }
 

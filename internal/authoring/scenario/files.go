@@ -82,6 +82,7 @@ type snapshot map[path]string
 
 func takeSnapshot(p *places) (snapshot, error) {
 	found := snapshot{}
+	left := int64(scratch.MaxBytes)
 	for _, root := range []string{"project", "home"} {
 		dir, err := os.OpenRoot(p.dirs[root]) // a symbolic link that the module created must not lead out of the directory
 		if err != nil {
@@ -96,7 +97,14 @@ func takeSnapshot(p *places) (snapshot, error) {
 			case entry.IsDir() || isHolder(name):
 				return nil
 			}
-			found[path{root, name}], err = digest(dir, name, entry.Type())
+			if len(found) == scratch.MaxFiles {
+				return fmt.Errorf("the project and the home directory contain more than %d files", scratch.MaxFiles)
+			}
+			sum, size, err := digest(dir, name, entry.Type(), left)
+			if left -= size; err == nil && left < 0 {
+				return fmt.Errorf("%s: the files in the project and the home directory have more than %d MiB", path{root, name}, scratch.MaxBytes>>20)
+			}
+			found[path{root, name}] = sum
 			return err
 		})
 		if err = errors.Join(err, dir.Close()); err != nil {
@@ -106,22 +114,26 @@ func takeSnapshot(p *places) (snapshot, error) {
 	return found, nil
 }
 
-func digest(dir *os.Root, name string, kind fs.FileMode) (string, error) {
+// digest returns what stands for the content of a file, and its size. It does not read a file with more than limit bytes.
+func digest(dir *os.Root, name string, kind fs.FileMode, limit int64) (string, int64, error) {
 	if kind&fs.ModeSymlink != 0 {
 		target, err := dir.Readlink(name)
-		return "symbolic link to " + target, err
+		return "symbolic link to " + target, 0, err
 	}
 	if !kind.IsRegular() {
-		return kind.String(), nil
+		return kind.String(), 0, nil
 	}
 	f, err := dir.Open(name)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Size() > limit {
+		return "", limit + 1, err
+	}
 	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	return fmt.Sprintf("%x", sum.Sum(nil)), err
+	size, err := io.Copy(sum, io.LimitReader(f, limit+1))
+	return fmt.Sprintf("%x", sum.Sum(nil)), size, err
 }
 
 // changed returns the paths whose files differ, sorted.
@@ -143,23 +155,28 @@ func (p *places) read(at path) ([]byte, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	info, err := dir.Lstat(filepath.FromSlash(at.name))
+	data, err := readRegular(dir, filepath.FromSlash(at.name), maxRead)
+	if err == nil && len(data) > maxRead {
+		err = fmt.Errorf("it has more than %d MiB", maxRead>>20)
+	}
+	return data, err
+}
+
+// readRegular returns the content of a regular file, or the first limit+1 bytes.
+func readRegular(dir *os.Root, name string, limit int64) ([]byte, error) {
+	info, err := dir.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("it is not a regular file: its mode is %s", info.Mode())
 	}
-	f, err := dir.Open(filepath.FromSlash(at.name))
+	f, err := dir.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxRead+1))
-	if err == nil && len(data) > maxRead {
-		err = fmt.Errorf("it has more than %d MiB", maxRead>>20)
-	}
-	return data, err
+	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
 // checkFiles compares the files with the expected ones.

@@ -102,17 +102,11 @@ func recordFiles(ctx context.Context, b *strings.Builder, dir string) (files, le
 
 // readRecorded reads a regular file, and adds its size to that of the files before.
 func readRecorded(root *os.Root, name string, size *int) ([]byte, error) {
-	info, err := root.Lstat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("it is not a regular file")
-	case info.Size() > int64(maxRecorded-*size):
-		return nil, fmt.Errorf("the files have more than %d KiB in total", maxRecorded>>10)
+	data, err := readRegular(root, name, int64(maxRecorded-*size))
+	if *size += len(data); err == nil && *size > maxRecorded {
+		err = fmt.Errorf("the files have more than %d KiB in total", maxRecorded>>10)
 	}
-	*size += int(info.Size())
-	return root.ReadFile(name)
+	return data, err
 }
 
 // ignoredIn returns a function that reports whether Git ignores a file or directory of dir, whose repository is below the directory top.

@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// Bounds of the files that Copy copies.
+// Bounds of the files in a temporary directory: of those that Copy copies, and for those who read them.
 const (
-	maxFiles = 100_000
-	maxBytes = 1 << 30
+	MaxFiles = 100_000
+	MaxBytes = 1 << 30
 )
 
 // Copy copies the content of a directory into an existing one: directories, regular files with their permissions, and symbolic links,
@@ -27,8 +27,8 @@ func Copy(to string, source *os.Root) error {
 		if err != nil {
 			return err
 		}
-		if files++; files > maxFiles {
-			return fmt.Errorf("%s contains more than %d files: name a smaller directory", source.Name(), maxFiles)
+		if files++; files > MaxFiles {
+			return fmt.Errorf("%s contains more than %d files: name a smaller directory", source.Name(), MaxFiles)
 		}
 		switch kind := entry.Type(); {
 		case kind.IsDir():
@@ -42,9 +42,9 @@ func Copy(to string, source *os.Root) error {
 		case !kind.IsRegular():
 			return nil
 		}
-		n, err := copyFile(dest, source, name, maxBytes-size)
-		if size += n; err == nil && size >= maxBytes {
-			return fmt.Errorf("the files in %s have %d MiB or more: name a smaller directory", source.Name(), maxBytes>>20)
+		n, err := copyFile(dest, source, name, MaxBytes-size)
+		if size += n; err == nil && size >= MaxBytes {
+			return fmt.Errorf("the files in %s have %d MiB or more: name a smaller directory", source.Name(), MaxBytes>>20)
 		}
 		return err
 	})
