@@ -19,7 +19,7 @@ func (o *Ops) Add(ctx context.Context, q abi.GitAdd, files worktree.Files) (abi.
 	if len(q.Paths) == 0 || len(q.Paths) > maxPaths {
 		return abi.GitAdded{}, hosterror.Invalid("paths: there are %d: give 1 to %d", len(q.Paths), maxPaths)
 	}
-	return change(ctx, o, q.Repo, func(r *repo.Repository, user User, settings Settings) (abi.GitAdded, error) {
+	return change(ctx, o, q.Repo, repo.Commits, func(r *repo.Repository, user User, settings Settings) (abi.GitAdded, error) {
 		none := abi.GitAdded{}
 		if err := checkHooks(r, settings, "post-index-change"); err != nil {
 			return none, err

@@ -17,8 +17,10 @@ import (
 )
 
 // change runs f on the repository whose top level is, or contains, dir, with the settings that may forbid the change.
-func change[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Repository, User, Settings) (A, error)) (A, error) {
-	return queryGrant(ctx, o, dir, repo.Commits, func(root *repo.Root) (A, error) {
+func change[A any](ctx context.Context, o *Ops, dir string, need repo.Access, f func(*repo.Repository, User, Settings) (A, error)) (A, error) {
+	exists := false
+	done, err := queryGrant(ctx, o, dir, need, func(root *repo.Root) (A, error) {
+		exists = true
 		var none A
 		r, err := root.Find(dir)
 		if err != nil {
@@ -40,6 +42,10 @@ func change[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Reposit
 		}
 		return f(r, user, settings)
 	})
+	if err == nil && !exists { // the granted directory
+		err = hosterror.Failed("%s: no git repository", dir)
+	}
+	return done, err
 }
 
 // Commit commits the index on the branch that is checked out, or on a detached HEAD, as git commit does. It holds git's locks of the index, of
@@ -54,7 +60,7 @@ func (o *Ops) Commit(ctx context.Context, q abi.GitIndexCommit) (abi.GitCommitte
 	if message == "" {
 		return abi.GitCommitted{}, hosterror.Invalid("message: it is empty: describe the change")
 	}
-	return change(ctx, o, q.Repo, func(r *repo.Repository, user User, settings Settings) (abi.GitCommitted, error) {
+	return change(ctx, o, q.Repo, repo.Commits, func(r *repo.Repository, user User, settings Settings) (abi.GitCommitted, error) {
 		if err := checkCommit(r, settings); err != nil {
 			return abi.GitCommitted{}, err
 		}
@@ -159,7 +165,7 @@ func (o *Ops) CreateBranch(ctx context.Context, q abi.GitNewBranch) (any, error)
 	if q.From == "" {
 		q.From = q.Commit
 	}
-	return change(ctx, o, q.Repo, func(r *repo.Repository, user User, settings Settings) (any, error) {
+	return change(ctx, o, q.Repo, repo.Commits, func(r *repo.Repository, user User, settings Settings) (any, error) {
 		if err := checkHooks(r, settings, "reference-transaction"); err != nil {
 			return nil, err
 		}
@@ -193,7 +199,7 @@ func (o *Ops) CreateBranch(ctx context.Context, q abi.GitNewBranch) (any, error)
 
 // Reset makes the index that of HEAD, as git reset does: nothing is staged then. The working tree and HEAD do not change.
 func (o *Ops) Reset(ctx context.Context, q abi.GitRepo) (any, error) {
-	return change(ctx, o, q.Repo, func(r *repo.Repository, _ User, settings Settings) (any, error) {
+	return change(ctx, o, q.Repo, repo.Commits, func(r *repo.Repository, _ User, settings Settings) (any, error) {
 		if err := checkHooks(r, settings, "post-index-change"); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ package git_test
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -294,4 +295,36 @@ func TestResetIsGits(t *testing.T) {
 	gittest.Must(t, err)
 	gittest.Git(t, copied, "read-tree", "HEAD")
 	sameAsGit(t, r.Dir, copied)
+}
+
+// The directory of a grant may be absent: a change of it must not look as if it had been made.
+func TestChangesInAbsentDirectoryFail(t *testing.T) {
+	absent := filepath.Join(t.TempDir(), "absent")
+	ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: absent, Commit: true}}})
+	for name, operate := range map[string]func() error{
+		"git/add": func() error {
+			_, err := ops.Add(t.Context(), abi.GitAdd{Repo: absent, Paths: []string{"."}}, nil)
+			return err
+		},
+		"git/commit": func() error {
+			_, err := ops.Commit(t.Context(), abi.GitIndexCommit{Repo: absent, Message: "x"})
+			return err
+		},
+		"git/create_branch": func() error {
+			_, err := ops.CreateBranch(t.Context(), abi.GitNewBranch{Repo: absent, Branch: "new", Commit: strings.Repeat("0", 40), From: "main"})
+			return err
+		},
+		"git/reset": func() error {
+			_, err := ops.Reset(t.Context(), abi.GitRepo{Repo: absent})
+			return err
+		},
+		"git/commit_branch": func() error {
+			_, err := ops.CommitBranch(t.Context(), abi.GitNewCommit{Repo: absent, Branch: "new", Message: "x", Changes: []abi.GitChange{gittest.Text("a", "x")}})
+			return err
+		},
+	} {
+		if err := operate(); gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), absent+": no git repository") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
 }

@@ -25,7 +25,7 @@ const (
 
 // CommitBranch creates a branch with one commit. It writes loose objects, and finally the reference. The reference is created atomically,
 // under the lock that git itself uses, so an existing branch is never changed. The working tree, the index, HEAD and the reflogs do not
-// change. No hook runs, and contents are stored unconverted.
+// change. No hook runs, and contents are stored unconverted. A repository whose files git would share by their permissions is refused.
 //
 // The author and committer is user.name and user.email of the repository's own configuration. What that configuration lacks is taken from
 // the user's configuration. If both lack it, nothing is written, and the error states how to set it.
@@ -37,25 +37,13 @@ func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitComm
 	if err != nil {
 		return abi.GitCommitted{}, err
 	}
-	done, err := queryGrant(ctx, o, q.Repo, repo.Branches, func(root *repo.Root) (abi.GitCommitted, error) {
-		r, err := root.Find(q.Repo)
-		if r == nil || err != nil {
-			return abi.GitCommitted{}, err
-		}
-		user, err := o.user(ctx, r)
-		if err != nil {
-			return abi.GitCommitted{}, err
-		}
+	return change(ctx, o, q.Repo, repo.Branches, func(r *repo.Repository, user User, _ Settings) (abi.GitCommitted, error) {
 		signature, err := o.signature(r, user)
 		if err != nil {
 			return abi.GitCommitted{}, err
 		}
 		return commitBranch(ctx, r, &q, edit, signature)
 	})
-	if err == nil && done.Commit == "" {
-		err = hosterror.Failed("%s: no git repository", q.Repo)
-	}
-	return done, err
 }
 
 // normalizeCommit validates a request, except the paths of its changes. It strips the message as git does.

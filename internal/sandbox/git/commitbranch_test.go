@@ -133,6 +133,9 @@ func TestCommitBranchRefuses(t *testing.T) {
 		}, abi.HostFailed, "already exists"},
 		{"a base that does not exist", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Base = "nope" }, abi.HostFailed, "the branch nope has no commit"},
 		{"an unborn HEAD", func(r *gittest.Repo, _ *abi.GitNewCommit) { r.SetHead("unborn") }, abi.HostFailed, "HEAD has no commit"},
+		{"a shared repository", func(r *gittest.Repo, _ *abi.GitNewCommit) {
+			gittest.Write(r.TB, r.Dot+"/config", "[core]\n\trepositoryformatversion = 0\n\tsharedRepository = group\n")
+		}, abi.HostFailed, `core.sharedRepository is "group"`},
 		{"no repository", func(r *gittest.Repo, _ *abi.GitNewCommit) { gittest.Must(r.TB, os.RemoveAll(r.Dot)) }, abi.HostFailed, "no git repository"},
 		{"an unchanged file", func(_ *gittest.Repo, q *abi.GitNewCommit) {
 			q.Changes = []abi.GitChange{gittest.Text("notes.txt", "main\n")}
