@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/download"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/watch"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
@@ -22,6 +23,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/httpserver"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/oauth"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -32,6 +34,7 @@ type credentials struct {
 	log      hclog.Logger
 	named    bearer.File
 	tokens   *bearer.Tokens
+	jwts     *oauth.Verifier // nil: no issuer is accepted
 	pair     atomic.Pointer[tls.Certificate]
 
 	reading sync.Mutex
@@ -51,8 +54,13 @@ func (h *Host) openCredentials(settings config.HTTPServer) (*credentials, error)
 	if settings.TokenFile != "" && isOpenToAll(settings.TokenFile) {
 		c.log.Warn("all users of this machine can read the file of the bearer token: run chmod o-rwx FILE, and make a new token", "file", settings.TokenFile)
 	}
-	_, _, err := c.read()
-	if err != nil {
+	if len(settings.Issuers) > 0 {
+		c.jwts = oauth.New(oauth.Config{
+			Issuers: settings.Issuers, Audience: settings.Audience, Others: settings.OtherAudiences, Scopes: settings.Scopes,
+			Client: new(download.Client), Log: h.options.Log.Named("oauth"),
+		})
+	}
+	if _, _, err := c.read(); err != nil {
 		return nil, usage.Errorf("%w", err)
 	}
 	return c, nil
@@ -102,8 +110,12 @@ func (c *credentials) readAgain() (ok bool) {
 	return err == nil
 }
 
-// watch reads the credentials again when their files change, until ctx ends.
+// watch reads the credentials again when their files change, and fetches the keys of issuers, until ctx ends.
 func (c *credentials) watch(ctx context.Context) {
+	if c.jwts != nil {
+		c.jwts.Prefetch()
+		context.AfterFunc(ctx, c.jwts.Close)
+	}
 	paths := slices.DeleteFunc([]string{c.settings.TokenFile, c.named.Path(), c.settings.CertFile, c.settings.KeyFile}, func(path string) bool { return path == "" })
 	if len(paths) == 0 {
 		return
@@ -127,7 +139,7 @@ func (c *credentials) watch(ctx context.Context) {
 
 // required reports whether each request needs a token.
 func (c *credentials) required() bool {
-	return c.settings.TokenFile != "" || c.settings.TokenEnv != "" || c.settings.Tokens
+	return c.settings.TokenFile != "" || c.settings.TokenEnv != "" || c.settings.Tokens || c.jwts != nil
 }
 
 // authenticator returns what decides about the tokens of requests; nil if they need none.
@@ -135,7 +147,24 @@ func (c *credentials) authenticator() httpserver.Authenticator {
 	if !c.required() {
 		return nil
 	}
-	return c.tokens
+	return c
+}
+
+// Authenticate implements httpserver.Authenticator.
+func (c *credentials) Authenticate(ctx context.Context, token, endpoint string) (*bearer.Access, error) {
+	access, err := c.tokens.Authenticate(token)
+	if access != nil || err != nil || c.jwts == nil {
+		return access, err
+	}
+	return c.jwts.Authenticate(ctx, token, endpoint)
+}
+
+// resource describes the server to clients of OAuth; nil if it accepts no tokens of issuers.
+func (c *credentials) resource() *httpserver.Resource {
+	if c.jwts == nil {
+		return nil
+	}
+	return &httpserver.Resource{URL: c.settings.Audience, Issuers: c.settings.Issuers, Scopes: c.settings.Scopes}
 }
 
 // tls returns the TLS configuration of the server.

@@ -71,7 +71,7 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 		listener = tls.NewListener(listener, secrets.tls())
 	}
 	server := httpserver.New(httpserver.Config{
-		Gateway: h.gateway, Auth: secrets.authenticator(), Hosts: settings.Hosts, Origins: settings.Origins,
+		Gateway: h.gateway, Auth: secrets.authenticator(), Resource: secrets.resource(), Hosts: settings.AllHosts(), Origins: settings.Origins,
 		SessionIdle: settings.SessionIdle, MaxConnections: settings.MaxConnections, Log: h.options.Log.Named("http"),
 		Refused: h.dispatcher.ReportHTTPRefusal,
 	})

@@ -357,6 +357,7 @@ var owners = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema":  {"sdk/sdktest"},
 	"github.com/bmatcuk/doublestar":          {"internal/policy/manifest", "internal/sandbox"},
 	"aead.dev/minisign":                      {"internal/base/signature"},
+	"github.com/go-jose/go-jose":             {"internal/protocol/oauth"},
 	"golang.org/x/net":                       {"internal/runtime/confine", "plugins/fetch/address"},
 	"codeberg.org/readeck/go-readability":    {"plugins/fetch/page"},
 	"github.com/JohannesKaufmann":            {"plugins/fetch/page"},

@@ -7,7 +7,6 @@
 //   - doctor: what a host needs, and what is wrong with it
 //   - codecache: list, clear and fill the cache of compiled code
 //   - review: manifests and grants in words, and the differences between two versions
-//   - download: HTTP requests to servers that the user names, with bounds
 //   - registry: pulls plugins from OCI registries, and pushes them
 //   - registry/registrytest: registries of other projects, for tests
 //   - publish: packs, signs and pushes a plugin

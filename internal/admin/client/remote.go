@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/download"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/download"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"

@@ -97,18 +97,21 @@ func describeHTTP(h *config.HTTPServer) []string {
 	if h == nil {
 		return nil
 	}
-	token := "no token"
+	var out []string
 	switch {
-	case h.Tokens && h.TokenFile+h.TokenEnv == "":
-		token = "named tokens"
 	case h.TokenFile != "":
-		token = "token in " + h.TokenFile
+		out = append(out, "token in "+h.TokenFile)
 	case h.TokenEnv != "":
-		token = "token in $" + h.TokenEnv
+		out = append(out, "token in $"+h.TokenEnv)
 	}
-	out := []string{token}
-	if h.Tokens && token != "named tokens" {
+	if h.Tokens {
 		out = append(out, "named tokens")
+	}
+	for _, issuer := range h.Issuers {
+		out = append(out, "tokens of "+issuer+" for "+h.Audience)
+	}
+	if len(out) == 0 {
+		out = append(out, "no token")
 	}
 	if h.CertFile != "" {
 		out = append(out, "TLS with "+h.CertFile)

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/download"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/download"
 )
 
 // maxToken is the maximum size of the response of a token service, in bytes.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/download"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/download"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 )
 

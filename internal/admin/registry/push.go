@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/download"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/download"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 )

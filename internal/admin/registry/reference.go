@@ -12,7 +12,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/download"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/download"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 )

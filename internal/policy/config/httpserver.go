@@ -18,6 +18,10 @@ type HTTPServer struct {
 	TokenFile      string        // absolute path of the file that contains the bearer token; empty: unset
 	TokenEnv       string        // name of the variable of the host's environment that contains the bearer token; empty: unset
 	Tokens         bool          // whether the named tokens of the host's user are accepted
+	Issuers        []string      // identifiers of the issuers whose access tokens are accepted
+	Audience       string        // URL of the MCP endpoint, for which access tokens must be issued; empty without Issuers
+	OtherAudiences []string      // further accepted audiences
+	Scopes         []string      // that an access token must have
 	CertFile       string        // absolute path of the file with the TLS certificates; empty: unset
 	KeyFile        string        // absolute path of the file with the TLS private key; empty: unset
 	Insecure       bool          // whether plaintext is allowed at addresses that are not loopback
@@ -76,6 +80,7 @@ func (c *Config) readHTTPServer(t *tomlfile.Table) {
 		MaxConnections: int(manifest.ReadCount(t, "max_connections", minConnections, maxConnections)),
 		Source:         t.File(), Line: t.Line(),
 	}
+	h.readOAuth(t)
 	switch {
 	case t.Has("token_file") && t.Has("token_env"):
 		t.Fault("token_env", "conflicts with token_file", "keep one of the two")

@@ -36,6 +36,7 @@ func (a *Access) AtEnd(f func()) (stop func() bool) {
 type Refused struct {
 	Why       string
 	Principal *call.Principal // whose token it is, if that was proved; else nil
+	Status    int             // 0: unauthorized; http.StatusForbidden: it lacks a scope; http.StatusServiceUnavailable: it cannot be checked now
 }
 
 func (e *Refused) Error() string { return e.Why }

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"context"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -14,10 +15,17 @@ import (
 )
 
 // accepting returns an Authenticator for one token.
-func accepting(token string) *bearer.Tokens {
+func accepting(token string) ofTokens {
 	t := bearer.NewTokens(gateway.TokenHolder)
 	t.Set(token, nil)
-	return t
+	return ofTokens{t}
+}
+
+// ofTokens is an Authenticator.
+type ofTokens struct{ *bearer.Tokens }
+
+func (t ofTokens) Authenticate(_ context.Context, token, _ string) (*bearer.Access, error) {
+	return t.Tokens.Authenticate(token)
 }
 
 // named makes named tokens: the two last ones have one name.
@@ -42,7 +50,7 @@ func TestRequestHasPrincipalOfItsToken(t *testing.T) {
 	_, tokens, all := named(t, nil)
 	accepted := bearer.NewTokens(gateway.TokenHolder)
 	accepted.Set("0123456789abcdefghij", all)
-	run(t, Config{Auth: accepted}, func(t *testing.T, f *fixture) {
+	run(t, Config{Auth: ofTokens{accepted}}, func(t *testing.T, f *fixture) {
 		body, headers := modernCall("echo", `{}`)
 		for i, token := range append(tokens, "0123456789abcdefghij") {
 			want := call.Principal{ID: "bearer"}
@@ -115,7 +123,7 @@ func (f *fixture) wantEnded(o open) {
 func TestRevocationEndsWhatIsOpen(t *testing.T) {
 	_, tokens, all := named(t, nil)
 	accepted := bearer.NewTokens(gateway.TokenHolder)
-	run(t, Config{Auth: accepted}, func(t *testing.T, f *fixture) {
+	run(t, Config{Auth: ofTokens{accepted}}, func(t *testing.T, f *fixture) {
 		accepted.Set("", all)
 		revoked := f.openAll(tokens[1])
 		kept := f.open("2025-06-18", authorization(tokens[2])...)
@@ -134,7 +142,7 @@ func TestExpiryEndsWhatIsOpen(t *testing.T) {
 	_, tokens, all := named(t, nil)
 	accepted := bearer.NewTokens(gateway.TokenHolder)
 	var reported []Refusal
-	run(t, Config{Auth: accepted, Refused: func(r Refusal) { reported = append(reported, r) }}, func(t *testing.T, f *fixture) {
+	run(t, Config{Auth: ofTokens{accepted}, Refused: func(r Refusal) { reported = append(reported, r) }}, func(t *testing.T, f *fixture) {
 		expires := time.Now().Add(time.Hour)
 		all[0].Expires = &expires
 		accepted.Set("", all)

@@ -37,6 +37,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case Path:
 		s.endpoint(w, r)
 	default:
+		if endpoint, ok := s.config.Resource.endpointOf(r.URL.Path); ok {
+			s.config.Resource.metadata(w, r, endpoint)
+			return
+		}
 		refuse(w, http.StatusNotFound, "the MCP endpoint is "+Path)
 	}
 }

@@ -24,7 +24,8 @@ type Refusal struct {
 const (
 	RefusedHost    = "http_host"    // the Host header is not allowed
 	RefusedOrigin  = "http_origin"  // the Origin header is not allowed
-	RefusedToken   = "http_token"   // the bearer token is missing or wrong
+	RefusedToken   = "http_token"   // the bearer token is missing or wrong, or cannot be checked
+	RefusedScope   = "http_scope"   // the bearer token lacks a scope
 	RefusedSession = "http_session" // the session is unknown, or belongs to another principal
 )
 

@@ -54,6 +54,8 @@ type Config struct {
 	Gateway *gateway.Gateway
 	// Auth authenticates the requests; nil: none needs a token, and each client is the local user.
 	Auth Authenticator
+	// Resource describes the server to clients of OAuth; nil: it accepts no tokens of issuers.
+	Resource *Resource
 	// Hosts and Origins are accepted values of these headers, beside those of a loopback address.
 	Hosts   []string // without port
 	Origins []string
@@ -69,8 +71,9 @@ type Config struct {
 
 // Authenticator decides about bearer tokens.
 type Authenticator interface {
-	// Authenticate returns what a token gives. The error is a *bearer.Refused; nil access without an error is a token that nothing is known of.
-	Authenticate(token string) (*bearer.Access, error)
+	// Authenticate returns what a token gives at an endpoint: empty for Path, "/NAME" for one below it. The error is a *bearer.Refused; nil
+	// access without an error is a token that nothing is known of.
+	Authenticate(ctx context.Context, token, endpoint string) (*bearer.Access, error)
 }
 
 // Server is an HTTP server for MCP clients.

@@ -1,6 +1,6 @@
-// Package download makes HTTP requests to servers that the user names, such as registries of plugins and catalogues. It bounds what such
-// a server can do: redirect a credential elsewhere, downgrade to plain HTTP, stall, and send more than is expected. Start with Client.Do, or
-// Client.Get for a whole file. What the bytes are worth is decided by digests and signatures, by the caller.
+// Package download makes HTTP requests to servers that the user names, such as registries, catalogues and issuers of tokens. It bounds
+// what such a server can do: redirect a credential elsewhere, downgrade to plain HTTP, stall, and send more than is expected. Start with
+// Client.Do, or Client.Get for a whole file. What the bytes are worth is decided by digests and signatures, by the caller.
 package download
 
 import (

@@ -1,0 +1,197 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/download"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// Bounds of requests to an issuer.
+const (
+	fetchTimeout = 10 * time.Second
+	fetchPause   = 10 * time.Second // between the starts of two fetches
+	refreshAfter = 15 * time.Minute
+	keepKeys     = 2 * time.Hour // of an issuer that cannot be reached
+	maxDocument  = 256 << 10     // bytes
+	maxAddress   = 2 << 10       // bytes of the address of the keys
+)
+
+// issuer is an accepted issuer with its keys.
+type issuer struct {
+	name   string
+	client *download.Client
+	log    hclog.Logger
+	ctx    context.Context // of fetches
+
+	keys atomic.Pointer[keySet] // nil: never fetched
+
+	mu       sync.Mutex
+	started  time.Time     // of the last fetch
+	fetching chan struct{} // closed when the fetch that runs has ended; nil: none runs
+}
+
+// current returns the keys; nil if there are none, or they are too old. It has old keys fetched again in the background.
+func (i *issuer) current(now time.Time) *keySet {
+	keys := i.keys.Load()
+	if keys == nil {
+		return nil
+	}
+	age := now.Sub(keys.fetched)
+	if age > refreshAfter {
+		i.fetch(now)
+	}
+	if age > keepKeys {
+		return nil
+	}
+	return keys
+}
+
+// keysFor returns the keys that may have signed a token, and the set that they are of. If there is none, it fetches the keys again, unless that was tried just before.
+func (i *issuer) keysFor(ctx context.Context, h header) (*keySet, []jose.JSONWebKey, error) {
+	keys := i.current(time.Now())
+	if found := keys.find(h); found != nil {
+		return keys, found, nil
+	}
+	if fetched := i.fetch(time.Now()); fetched != nil {
+		select {
+		case <-fetched:
+		case <-ctx.Done():
+		}
+	}
+	keys = i.current(time.Now())
+	if keys == nil {
+		return nil, nil, &bearer.Refused{Why: "the keys of the token's issuer are not available: try again later", Status: http.StatusServiceUnavailable}
+	}
+	found := keys.find(h)
+	if found == nil {
+		return nil, nil, refused("the issuer of the token has no such key")
+	}
+	return keys, found, nil
+}
+
+// fetch returns a channel that is closed when the keys were fetched again; nil if the last fetch was too short a time ago.
+func (i *issuer) fetch(now time.Time) <-chan struct{} {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.fetching != nil {
+		return i.fetching
+	}
+	if !i.started.IsZero() && now.Sub(i.started) < fetchPause {
+		return nil
+	}
+	ended := make(chan struct{})
+	i.started, i.fetching = now, ended
+	go func() {
+		keys, err := i.request()
+		if err == nil {
+			i.keys.Store(&keySet{keys, time.Now()})
+		} else if i.ctx.Err() == nil {
+			i.log.Warn("the keys of an issuer cannot be fetched: tokens are verified by those fetched before, if any", "issuer", i.name, "kept", keepKeys, "reason", err)
+		}
+		i.mu.Lock()
+		i.fetching = nil
+		i.mu.Unlock()
+		close(ended)
+	}()
+	return ended
+}
+
+// request requests the metadata of the issuer, and then its keys.
+func (i *issuer) request() ([]jose.JSONWebKey, error) {
+	ctx, cancel := context.WithTimeoutCause(i.ctx, fetchTimeout, fmt.Errorf("the issuer has not answered within %s", fetchTimeout))
+	defer cancel()
+	address, err := i.keysURL(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, err := i.get(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", address, err)
+	}
+	keys, err := readKeys(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", address, err)
+	}
+	return keys, nil
+}
+
+func (i *issuer) get(ctx context.Context, address string) ([]byte, error) {
+	data, err := i.client.Get(ctx, address, maxDocument)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return data, err
+}
+
+// keysURL discovers the address of the keys: by the metadata of RFC 8414, or of OpenID Connect, in the order of MCP.
+func (i *issuer) keysURL(ctx context.Context) (string, error) {
+	base, err := url.Parse(i.name)
+	if err != nil {
+		return "", err
+	}
+	origin, path := base.Scheme+"://"+base.Host, strings.TrimSuffix(base.EscapedPath(), "/")
+	addresses := []string{
+		origin + "/.well-known/oauth-authorization-server" + path,
+		origin + "/.well-known/openid-configuration" + path,
+	}
+	if path != "" {
+		addresses = append(addresses, origin+path+"/.well-known/openid-configuration")
+	}
+	var problems []error
+	for _, address := range addresses {
+		data, err := i.get(ctx, address)
+		if err == nil {
+			var found string
+			if found, err = i.readMetadata(base, data); err == nil {
+				return found, nil
+			}
+		}
+		problems = append(problems, fmt.Errorf("%s: %w", address, err))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return "", errors.Join(problems...)
+}
+
+// readMetadata returns the address of the keys that metadata of an issuer states.
+func (i *issuer) readMetadata(base *url.URL, data []byte) (string, error) {
+	if err := rawjson.Bound(data, 8192, maxDepth); err != nil {
+		return "", err
+	}
+	var m struct {
+		Issuer string `json:"issuer"`
+		Keys   string `json:"jwks_uri"`
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return "", errors.New("it is not metadata of an issuer")
+	}
+	if m.Issuer != i.name {
+		return "", fmt.Errorf("it is the metadata of another issuer: write %.200q as the issuer if that one is meant", m.Issuer)
+	}
+	keys, err := url.Parse(m.Keys)
+	if err != nil || m.Keys == "" || len(m.Keys) > maxAddress {
+		return "", errors.New("it has no address of keys (jwks_uri)")
+	}
+	if _, err := download.Origin(keys); err != nil {
+		return "", fmt.Errorf("jwks_uri: %w", err)
+	}
+	if download.IsLoopback(keys.Hostname()) && !download.IsLoopback(base.Hostname()) {
+		return "", errors.New("jwks_uri leads to this machine")
+	}
+	return m.Keys, nil
+}
