@@ -17,12 +17,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Key identifies the Catalog of some clients among the Catalogs of a server. The zero value is that of the default project, for clients to
-// whom no table of the config applies.
-type Key struct {
-	Project string // name of a project; empty: the default one
-}
-
 // Catalog is a set of plugins and what they offer. It is safe for concurrent use.
 type Catalog struct {
 	*discovery.Found
@@ -38,7 +32,7 @@ type Catalog struct {
 
 // New decides what each plugin is granted and offers.
 func New(found *discovery.Found) *Catalog {
-	c := &Catalog{Found: found, tools: map[string]*Tool{}}
+	c := &Catalog{Found: found, Key: Key{Project: found.Project}, tools: map[string]*Tool{}}
 	c.isAlone = len(found.Candidates) == 1 && (found.Server == nil || found.Server.Name == "")
 	o := found.Options
 	flags := config.Flags{AllowWrite: o.AllowWrite, Env: o.Env, Alone: c.isAlone && !o.AllTools}

@@ -17,9 +17,15 @@ func (c *Catalog) NewServer(backend gateway.Backend) (*gateway.Gateway, error) {
 	return g, c.serverError(err)
 }
 
-// PrepareUpdate returns the Update by which g, the server of the Catalog old, becomes the server of c.
-func (c *Catalog) PrepareUpdate(g *gateway.Gateway, old *Catalog) (*gateway.Update, error) {
-	u, err := g.Prepare(c.serverConfig())
+// NewView returns the view of g for the clients of the Catalog. backend answers their requests.
+func (c *Catalog) NewView(g *gateway.Gateway, backend gateway.Backend) (*gateway.View, error) {
+	v, err := g.NewView(c.serverConfig(), backend, c.Project)
+	return v, c.serverError(err)
+}
+
+// PrepareUpdate returns the Update by which v, the view of the Catalog old, becomes that of c.
+func (c *Catalog) PrepareUpdate(v *gateway.View, old *Catalog) (*gateway.Update, error) {
+	u, err := v.Prepare(c.serverConfig())
 	if err != nil {
 		return nil, c.serverError(err)
 	}

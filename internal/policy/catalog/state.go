@@ -18,7 +18,7 @@ func placesOf(places config.Places, plugin string) config.Places {
 	if places.State == "" {
 		return places
 	}
-	if err := canMake(filepath.Join(places.State, plugin)); err != nil {
+	if err := canMake(places.StateDir(plugin)); err != nil {
 		places.State, places.NoState = "", err.Error()
 	}
 	return places

@@ -70,8 +70,11 @@ func (c *Clients) Of(p *call.Principal) (client *Client, admitted bool) {
 			return &c.Tables[i], true
 		}
 	}
-	return nil, len(c.Tables) == 0 || c.Others == othersAll
+	return nil, c.AdmitsOthers()
 }
+
+// AdmitsOthers reports whether principals that no table matches are granted everything.
+func (c *Clients) AdmitsOthers() bool { return len(c.Tables) == 0 || c.Others == othersAll }
 
 // Table returns the table called name; nil if there is none.
 func (c *Clients) Table(name string) *Client {

@@ -38,7 +38,8 @@ type Config struct {
 	// Credentials are all [credentials] tables, in the order of the config file.
 	Credentials []*Credential
 	Sources     Sources
-	Plugins     []Plugin // the plugins in the order of the config file, followed by those of included files
+	Projects    []Project // all [[projects]] tables
+	Plugins     []Plugin  // the plugins in the order of the config file, followed by those of included files
 	// Files are the files that the config consists of: first File, then each included file.
 	Files []File
 	// Unread are the paths of included files that could not be read. Each is reported as a problem.
@@ -199,6 +200,8 @@ type Places struct {
 	Cwd    string
 	Home   string
 	State  string // directory that contains the state directories of all plugins; empty: there is no such directory
+	// StatePart is the directory below State for the state directories of one of the projects of a server; empty: they are in State itself.
+	StatePart string
 	// NoState is the reason why State is empty, and the remedy. If both are empty, plugins that request a
 	// state directory are offered without one.
 	NoState string

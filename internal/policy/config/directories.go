@@ -145,7 +145,7 @@ func (c *decision) mount(dir string, access manifest.Access) {
 func (c *decision) expand(p string) (dir, missing string) { return c.places.Resolve(p, c.m.Name) }
 
 // stateDir returns the plugin's state directory; empty if there is none.
-func (c *decision) stateDir() string { return c.places.stateDir(c.m.Name) }
+func (c *decision) stateDir() string { return c.places.StateDir(c.m.Name) }
 
 func (c *decision) inStateDir(dir string) bool { return contain.Within(c.stateDir(), dir) }
 

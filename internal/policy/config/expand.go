@@ -115,6 +115,13 @@ func Expand(c *Config, lookup func(string) (string, bool)) tomlfile.Problems {
 			}
 		}
 	}
+	for i := range c.Projects {
+		p := &c.Projects[i]
+		if key := p.Key + ".path"; slices.Contains(c.References, key) {
+			e.file = p.File
+			e.path(key, p.Line, &p.Path, checkFile)
+		}
+	}
 	c.References = nil
 	for i := range c.Plugins {
 		e.plugin(&c.Plugins[i])

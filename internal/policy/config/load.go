@@ -59,6 +59,7 @@ func (c *Config) readDoc(file string) tomlfile.Problems {
 		p.Included = p.File != file
 		c.Plugins = append(c.Plugins, p)
 	}
+	c.readProjects(root.Tables("projects"))
 	c.warnUnused(credentials)
 	for _, p := range duplicatePaths(c.Plugins) {
 		doc.Add(p)

@@ -21,7 +21,7 @@ func (p Places) Resolve(text, plugin string) (dir, missing string) {
 		manifest.VarProject: p.Project,
 		manifest.VarCwd:     p.Cwd,
 		manifest.VarHome:    p.Home,
-		manifest.VarState:   p.stateDir(plugin),
+		manifest.VarState:   p.StateDir(plugin),
 	}[variable]
 	if root == "" {
 		return "", variable
@@ -29,12 +29,12 @@ func (p Places) Resolve(text, plugin string) (dir, missing string) {
 	return filepath.Join(root, rest), ""
 }
 
-// stateDir returns the state directory of the named plugin; empty if there is none.
-func (p Places) stateDir(plugin string) string {
+// StateDir returns the state directory of the named plugin; empty if there is none.
+func (p Places) StateDir(plugin string) string {
 	if p.State == "" {
 		return ""
 	}
-	return filepath.Join(p.State, plugin)
+	return filepath.Join(p.State, p.StatePart, plugin)
 }
 
 // At formats the position of a key of the plugin's table for messages: bulkhead.toml:12. If the key is absent, At uses the line

@@ -30,11 +30,11 @@ type Found struct {
 	Candidates  []Candidate     // plugins in the order of the config, or without a config by name
 	Ceiling     *config.Ceiling // nil if there is none; it narrows the grant of each plugin
 	Places      config.Places   // what the variables in paths stand for
-	// Area identifies the project among those of a server; projects of which one contains the other are in one area. It is empty for the
-	// only project of a server.
-	Area      string
-	HostFiles []string // the host's own files and directories, which plugins must not access
-	CacheDir  string   // cache of compiled modules; empty if there is no location for it
+	Project     string          // name of the project of Places; empty: the server's own
+	Area        string          // see Project.Area; empty for the server's own project
+	Projects    []Project       // further projects; clients reach them over HTTP only
+	HostFiles   []string        // the host's own files and directories, which plugins must not access
+	CacheDir    string          // cache of compiled modules; empty if there is no location for it
 	// Untrusted is set if nothing is served because the user does not trust the config or the directory of plugins that
 	// was found. Config, Server, Defaults, Audit, HTTP, Credentials and Candidates are empty then.
 	Untrusted *UntrustedError
@@ -86,7 +86,7 @@ func findAll(o Options, read configReader) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := find(o, source, read)
+	found, err := find(o, places, source, read)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func findAll(o Options, read configReader) (*Found, error) {
 }
 
 // find finds the config, or else the plugins.
-func find(o Options, source Source, read configReader) (*Found, error) {
+func find(o Options, places config.Places, source Source, read configReader) (*Found, error) {
 	c, untrusted, err := loadConfig(o, source, read)
 	if err != nil || untrusted != nil {
 		return &Found{Untrusted: untrusted}, err
@@ -124,6 +124,7 @@ func find(o Options, source Source, read configReader) (*Found, error) {
 		found.Candidates, err = o.Development.candidates(c)
 	case c != nil:
 		found.Candidates = readManifests(o, c.Plugins)
+		found.Projects, err = findProjects(c, places)
 	default:
 		found.Candidates, untrusted, err = searchFolders(o)
 	}

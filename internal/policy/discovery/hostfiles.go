@@ -18,6 +18,9 @@ func hostFiles(f *Found) []string {
 	if f.Places.Project != "" {
 		own = append(own, filepath.Join(f.Places.Project, config.FileName))
 	}
+	for _, p := range f.Projects {
+		own = append(own, filepath.Join(p.Places.Project, config.FileName))
+	}
 	if a := f.Audit; a != nil {
 		own = append(own, a.File, a.File+".key")
 		for n := range a.Keep {

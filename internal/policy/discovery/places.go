@@ -48,11 +48,17 @@ func findPlaces(o Options) (config.Places, error) {
 		return p, usage.Errorf("%s: %s cannot be the project, since everything in it would be granted: name a directory inside it, or grant it to a plugin in %s", by, dir, config.FileName)
 	}
 	p.Project = dir
-	// What is named is the project, even if it is a part of a repository: the rest of the repository was not named.
-	if top, ok := topLevel(dir); ok && top != dir && !p.Broad(top) && checkTopLevel(top, dir) == nil {
-		p.Around = top
-	}
+	p.Around = around(p, dir)
 	return p, nil
+}
+
+// around returns the value of Places.Around for the named project dir. What is named is the project, even if it is a part of a repository:
+// the rest of the repository was not named.
+func around(p config.Places, dir string) string {
+	if top, ok := topLevel(dir); ok && top != dir && !p.Broad(top) && checkTopLevel(top, dir) == nil {
+		return top
+	}
+	return ""
 }
 
 // nearestProject returns the repository that contains the working directory, else the working directory. Desktop clients

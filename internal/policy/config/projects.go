@@ -1,0 +1,41 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+// Project is one [[projects]] table: a project that clients reach over HTTP at a path of its own.
+type Project struct {
+	Name string // the last element of the path of its endpoint
+	Path string // absolute path of its directory
+	File string // path of the config file that has this table
+	Key  string // key of this table: projects[2]
+	Line int    // line of the key path
+}
+
+// maxProjects bounds the number of projects, since each has a catalog of its own.
+const maxProjects = 64
+
+func (c *Config) readProjects(tables []*tomlfile.Table) {
+	names := map[string]bool{}
+	for i, t := range tables {
+		p := Project{Name: t.Required("name", `write name = "site": the endpoint is /mcp/site`), Path: t.Required("path", absoluteRemedy),
+			File: t.File(), Key: t.Name(), Line: t.LineOf("path")}
+		switch {
+		case p.Name == "": // already reported
+		case !manifest.IsPluginName(p.Name):
+			t.Fault("name", fmt.Sprintf("%s is not the name of a project", tomlfile.Quote(p.Name)), "use lowercase letters, digits and -, and begin with a letter")
+		case names[p.Name]:
+			t.Fault("name", fmt.Sprintf("%s is the name of two projects", tomlfile.Quote(p.Name)), "rename one of them")
+		}
+		if i == maxProjects {
+			t.Fault("name", fmt.Sprintf("there are more than %d projects", maxProjects), "serve some of them with another server")
+		}
+		names[p.Name] = true
+		c.readFile(t, "path", p.Key+".path", &p.Path)
+		c.Projects = append(c.Projects, p)
+	}
+}
