@@ -17,6 +17,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
@@ -49,6 +50,8 @@ type Host struct {
 	gateway    *gateway.Gateway
 
 	http served // state of a server that ServeHTTP runs
+
+	views atomic.Pointer[views] // what its clients are offered; nil before it has started
 
 	ended context.Context // context that Close ends
 	end   context.CancelFunc

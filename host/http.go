@@ -41,9 +41,6 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	case now.Invalid != nil:
 		return &UsageError{Err: now.Invalid}
 	}
-	if err := refuseClients(now.Found); err != nil {
-		return err
-	}
 	settings := o.over(now.HTTP)
 	secrets, err := h.openCredentials(settings)
 	if err != nil {
@@ -62,6 +59,9 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	defer stop(nil)
 	h.http.start(at, now.HTTP, secrets, stop)
 	defer h.http.end()
+	if err := h.openViews(ctx); err != nil {
+		return err
+	}
 	h.dispatcher.Warm(ctx)
 	secrets.watch(ctx)
 
@@ -73,21 +73,13 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	server := httpserver.New(httpserver.Config{
 		Gateway: h.gateway, Auth: secrets.authenticator(), Resource: secrets.resource(), Hosts: settings.AllHosts(), Origins: settings.Origins,
 		SessionIdle: settings.SessionIdle, MaxConnections: settings.MaxConnections, Log: h.options.Log.Named("http"),
-		Refused: h.dispatcher.ReportHTTPRefusal,
+		Refused: h.dispatcher.ReportHTTPRefusal, View: h.viewOf,
 	})
 	h.options.Log.Info("serving MCP over HTTP", "url", url, "token", at.token)
 	if o.Listening != nil {
 		o.Listening(url)
 	}
 	return server.Serve(ctx, listener, h.Drain)
-}
-
-// refuseClients returns an error if the config has [[clients]]: who wrote them relies on them.
-func refuseClients(found *discovery.Found) error {
-	if len(found.Clients.Tables) == 0 {
-		return nil
-	}
-	return usage.Errorf("%s has [[clients]], which this version does not apply to HTTP yet: serve without --http, or remove the tables", found.Config)
 }
 
 // over returns the settings of c, the config's [http], in which the options that are set replace the corresponding ones.
@@ -167,9 +159,6 @@ func (s *served) allows(found *discovery.Found) error {
 	if why := found.Ceiling.HTTPProblem(s.at.loopback, s.at.token, s.at.encrypted); why != "" {
 		err := usage.Errorf("%s any more", why)
 		s.stop(err)
-		return err
-	}
-	if err := refuseClients(found); err != nil {
 		return err
 	}
 	if found.Untrusted == nil && !s.settings.Equal(found.HTTP) {

@@ -54,11 +54,23 @@ func serveHTTP(t *testing.T, h *host.Host, o host.HTTPOptions) (url string, end 
 // ask sends the request tools/list to a server. If token is not empty, the request contains it.
 func ask(t *testing.T, client *http.Client, url, token string) (status int, body string) {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	return sendWith(t, client, url, token, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		map[string]string{"Content-Type": "application/json", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"})
+}
+
+// send sends a message in a POST.
+func send(t *testing.T, url, token, message string, headers map[string]string) (status int, body string) {
+	t.Helper()
+	return sendWith(t, http.DefaultClient, url, token, message, headers)
+}
+
+func sendWith(t *testing.T, client *http.Client, url, token, message string, headers map[string]string) (status int, body string) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(message))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{"Content-Type": "application/json", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"} {
+	for name, value := range headers {
 		r.Header.Set(name, value)
 	}
 	if token != "" {
@@ -73,7 +85,11 @@ func ask(t *testing.T, client *http.Client, url, token string) (status int, body
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, string(data)
+	text := string(data)
+	if answer.Header.Get("Content-Type") == "text/event-stream" { // a slow answer; its last event is the response
+		_, text, _ = strings.Cut(text[max(0, strings.LastIndex(text, "\ndata: ")):], "data: ")
+	}
+	return answer.StatusCode, text
 }
 
 func TestServeHTTP(t *testing.T) {

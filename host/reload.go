@@ -79,28 +79,36 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 		return err
 	}
 	next := catalog.New(found)
-	if next.Same(old) {
+	projects, err := h.completeCatalogs(next)
+	if err != nil {
+		return err
+	}
+	if h.sameCatalogs(projects) {
 		h.rejected = nil
 		h.options.Log.Log(unchanged, notChanged)
 		return nil
 	}
-	if err := errors.Join(newFaults(old, next), wrongModules(old, next)); err != nil {
+	for _, c := range projects {
+		if before := h.projectCatalog(c.Project); before != nil {
+			err = errors.Join(err, newFaults(before, c))
+		}
+	}
+	if err := errors.Join(err, wrongModules(old, next)); err != nil {
 		return &UsageError{Err: err}
 	}
-	served, err := next.PrepareUpdate(h.gateway, old)
+	served, err := h.prepareViews(projects)
 	if err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	executed, err := h.dispatcher.Prepare(next)
+	executed, err := h.dispatcher.Prepare(served.catalogs...)
 	if err != nil {
 		return err
 	}
-	// The dispatcher is updated first, so that a client can call whatever it finds in a list.
 	h.dispatcher.Apply(executed)
-	h.gateway.Apply(served)
+	h.applyViews(served)
 	h.rejected = nil
 	if next.ServesSame(old) { // only messages that name a line differ
 		h.options.Log.Log(unchanged, notChanged)

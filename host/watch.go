@@ -30,7 +30,7 @@ func (h *Host) Watch(ctx context.Context) {
 		}
 		watch.Run(ctx, watch.Config{
 			Paths:    func() []string { return h.watchedPaths(ctx) },
-			Existing: func() []string { return h.catalog().RequiredPaths() },
+			Existing: h.requiredPaths,
 			Log:      h.options.Log,
 			Changed: func() {
 				if h.lock(ctx) == nil {
@@ -53,4 +53,17 @@ func (h *Host) watchedPaths(ctx context.Context) []string {
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
 	return slices.DeleteFunc(paths, func(path string) bool { return path == "" })
+}
+
+// requiredPaths returns the paths that plugins require to exist.
+func (h *Host) requiredPaths() []string {
+	now := h.views.Load()
+	if now == nil {
+		return h.catalog().RequiredPaths()
+	}
+	var paths []string
+	for _, c := range now.projects {
+		paths = append(paths, c.RequiredPaths()...)
+	}
+	return paths
 }

@@ -6,18 +6,54 @@ import (
 	"net/http"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
 // local is the access of all clients of a server that needs no token.
 var local = bearer.Access{Principal: gateway.LocalUser}
 
-// authenticate returns the access of a request. If it has none, it answers with an error, and returns nil.
-func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *bearer.Access {
+// access is what a request may use: the access that its token gives, and what its principal is offered at the endpoint.
+type access struct {
+	*bearer.Access
+	view *gateway.View
+}
+
+// canEnd reports whether the view may end before the server does.
+func (s *Server) canEnd(v *gateway.View) bool { return v != s.config.Gateway.View }
+
+// viewOf returns what a principal is offered at the endpoint of a project; nil if it answered with an error. A project that the principal
+// may not use looks like one that does not exist.
+func (s *Server) viewOf(w http.ResponseWriter, r *http.Request, project string, p *call.Principal) *gateway.View {
+	if s.config.View == nil {
+		return s.config.Gateway.View
+	}
+	view, err := s.config.View(r.Context(), project, p)
+	switch {
+	case err != nil:
+		refuseBusy(w, nil, err.Error())
+	case view != nil:
+		return view
+	case project == "":
+		s.report(r, RefusedClient, "its principal is granted nothing", p)
+		refuse(w, http.StatusForbidden, "this server offers you nothing: ask its administrator")
+	default:
+		s.report(r, RefusedProject, "there is no such project of its principal", p, "project", shown(project))
+		refuse(w, http.StatusNotFound, "there is no such project")
+	}
+	return nil
+}
+
+// authenticate returns the access of a request to the endpoint of a project. If it has none, it answers with an error, and returns nil.
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, project string) *bearer.Access {
+	endpoint := ""
+	if project != "" {
+		endpoint = "/" + project
+	}
 	token, stated := bearer.Token(r.Header)
 	refused := &bearer.Refused{Why: "a bearer token is required in the Authorization header"}
 	if stated {
-		access, err := s.config.Auth.Authenticate(r.Context(), token, "")
+		access, err := s.config.Auth.Authenticate(r.Context(), token, endpoint)
 		if access != nil {
 			return access
 		}
@@ -26,7 +62,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *bearer.Ac
 		}
 	}
 	status, code := cmp.Or(refused.Status, http.StatusUnauthorized), RefusedToken
-	challenge := `Bearer realm="bulkhead"` + s.config.Resource.challenge("")
+	challenge := `Bearer realm="bulkhead"` + s.config.Resource.challenge(endpoint)
 	switch {
 	case status == http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", retryAfterKeys)

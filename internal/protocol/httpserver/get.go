@@ -6,12 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
 // checkSessionRequest checks a GET or DELETE. The modern era has neither.
-func (s *Server) checkSessionRequest(w http.ResponseWriter, r *http.Request) bool {
+func (s *Server) checkSessionRequest(w http.ResponseWriter, r *http.Request, view *gateway.View) bool {
 	if r.ContentLength != 0 {
 		refuse(w, http.StatusBadRequest, "a "+r.Method+" must not have a body")
 		return false
@@ -21,12 +20,12 @@ func (s *Server) checkSessionRequest(w http.ResponseWriter, r *http.Request) boo
 		refuse(w, http.StatusMethodNotAllowed, "protocol version "+gateway.ModernVersion+" has neither GET nor DELETE: use subscriptions/listen")
 		return false
 	}
-	return s.checkVersion(w, r, nil)
+	return s.checkVersion(w, r, view, nil)
 }
 
 // get opens the stream of a session's own messages, or resumes a stream.
-func (s *Server) get(w http.ResponseWriter, r *http.Request, by *bearer.Access) {
-	if !s.checkSessionRequest(w, r) {
+func (s *Server) get(w http.ResponseWriter, r *http.Request, by access) {
+	if !s.checkSessionRequest(w, r, by.view) {
 		return
 	}
 	if !accepts(r.Header, "text/event-stream") {
@@ -87,8 +86,8 @@ func (s *session) event(id string) (st *stream, seq uint64, ok bool) {
 }
 
 // delete ends a session.
-func (s *Server) delete(w http.ResponseWriter, r *http.Request, by *bearer.Access) {
-	if !s.checkSessionRequest(w, r) {
+func (s *Server) delete(w http.ResponseWriter, r *http.Request, by access) {
+	if !s.checkSessionRequest(w, r, by.view) {
 		return
 	}
 	session := s.findSession(w, r, by, nil)

@@ -35,10 +35,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/readyz":
 		s.health(w, r, !s.draining.Load())
 	case Path:
-		s.endpoint(w, r)
+		s.endpoint(w, r, "")
 	default:
 		if endpoint, ok := s.config.Resource.endpointOf(r.URL.Path); ok {
 			s.config.Resource.metadata(w, r, endpoint)
+			return
+		}
+		if project, ok := strings.CutPrefix(r.URL.Path, Path+"/"); ok && isEndpointName(project) && s.config.View != nil {
+			s.endpoint(w, r, project)
 			return
 		}
 		refuse(w, http.StatusNotFound, "the MCP endpoint is "+Path)
@@ -60,8 +64,8 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request, ok bool) {
 	}
 }
 
-// endpoint handles a request to the MCP endpoint. A client without access gets only the refusal.
-func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) {
+// endpoint handles a request to the MCP endpoint of a project; empty: the server's own. A client without access gets only the refusal.
+func (s *Server) endpoint(w http.ResponseWriter, r *http.Request, project string) {
 	loopback := isLoopbackConnection(r)
 	switch {
 	case !s.allowsHost(r.Host, loopback):
@@ -73,11 +77,14 @@ func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "the Origin header is not allowed: add the origin to origins in [http]")
 		return
 	}
-	by := &local
+	by := access{Access: &local}
 	if s.config.Auth != nil {
-		if by = s.authenticate(w, r); by == nil {
+		if by.Access = s.authenticate(w, r, project); by.Access == nil {
 			return
 		}
+	}
+	if by.view = s.viewOf(w, r, project, by.Principal); by.view == nil {
+		return
 	}
 	switch r.Method {
 	case http.MethodPost:

@@ -15,7 +15,7 @@ func mismatch(why string) *abi.Error {
 }
 
 // checkModern compares the headers of a modern message with its body.
-func (s *Server) checkModern(h http.Header, m *gateway.Message) *abi.Error {
+func (s *Server) checkModern(h http.Header, view *gateway.View, m *gateway.Message) *abi.Error {
 	if m.IsBatch() || m.IsResponse() {
 		return &abi.Error{Code: codeInvalidRequest, Message: "Invalid request: protocol version " + gateway.ModernVersion + " has neither batches nor responses of the client"}
 	}
@@ -32,7 +32,7 @@ func (s *Server) checkModern(h http.Header, m *gateway.Message) *abi.Error {
 	case stated != version:
 		return mismatch(headerVersion + " is " + shown(version) + ", but " + gateway.MetaVersion + " is " + shown(stated))
 	}
-	if err := s.config.Gateway.UnsupportedVersion(version); err != nil {
+	if err := view.UnsupportedVersion(version); err != nil {
 		return err
 	}
 	method, err := single(h, headerMethod)
@@ -56,7 +56,7 @@ func (s *Server) checkModern(h http.Header, m *gateway.Message) *abi.Error {
 	if stated, _ := m.Name(); name != stated {
 		return mismatch(headerName + " is " + shown(name) + ", but the parameter is " + shown(stated))
 	}
-	if why := paramheader.Check(s.config.Gateway.ParamHeaders(m), h, m.Arguments()); why != "" {
+	if why := paramheader.Check(view.ParamHeaders(m), h, m.Arguments()); why != "" {
 		return mismatch(why)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
@@ -56,10 +57,17 @@ func TestRequestsOutsideOfSessionsAreRefused(t *testing.T) {
 func TestSessionOfOtherPrincipalIsUnknown(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
 		id := f.open("2025-11-25")
-		if f.s.sessions.find(id, gateway.TokenHolder) != nil {
+		if f.s.sessions.find(id, access{&bearer.Access{Principal: gateway.TokenHolder}, f.g.View}) != nil {
 			t.Error("another principal finds the session")
 		}
-		s := f.s.sessions.find(id, gateway.LocalUser)
+		other, err := f.g.NewView(gateway.Config{Name: "other", Version: "1"}, f.b, "other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.s.sessions.find(id, access{&local, other}) != nil {
+			t.Error("the session is found in another view")
+		}
+		s := f.s.sessions.find(id, access{&local, f.g.View})
 		if s == nil {
 			t.Fatal("the session is not found")
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -38,7 +37,7 @@ const (
 )
 
 // post handles a message.
-func (s *Server) post(w http.ResponseWriter, r *http.Request, by *bearer.Access) {
+func (s *Server) post(w http.ResponseWriter, r *http.Request, by access) {
 	s.begin()
 	defer s.done()
 	m, release := s.readMessage(w, r)
@@ -122,8 +121,8 @@ func (s *Server) isModern(h http.Header, m *gateway.Message) bool {
 }
 
 // modern handles a message of the modern era, which has no sessions. The end of the connection cancels the call.
-func (s *Server) modern(w http.ResponseWriter, r *http.Request, by *bearer.Access, m *gateway.Message) {
-	if refusal := s.checkModern(r.Header, m); refusal != nil {
+func (s *Server) modern(w http.ResponseWriter, r *http.Request, by access, m *gateway.Message) {
+	if refusal := s.checkModern(r.Header, by.view, m); refusal != nil {
 		writeJSON(w, statusOf(refusal), gateway.Response{ID: m.ID(), Err: refusal})
 		return
 	}
@@ -133,7 +132,7 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, by *bearer.Acces
 	if by.Held != nil {
 		defer context.AfterFunc(by.Held, func() { cancel(errRevoked) })()
 	}
-	session := s.transport.OpenOne(s.config.Gateway.View, by.Principal)
+	session := s.transport.OpenOne(by.view, by.Principal)
 	listens := m.Method() == methodListen
 	if listens {
 		select {
@@ -145,6 +144,9 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, by *bearer.Acces
 		}
 		defer session.Close()
 		defer by.AtEnd(session.Close)()
+		if s.canEnd(by.view) {
+			defer context.AfterFunc(by.view.Ended(), session.Close)()
+		}
 	}
 	st := newStream(0, &s.messages)
 	reader := st.attach(0)
@@ -162,9 +164,9 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, by *bearer.Acces
 
 // sessionOf returns the session of a message of the legacy era, which may open it. If there is none, it answers with an error,
 // and returns nil.
-func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, by *bearer.Access, m *gateway.Message) *session {
+func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, by access, m *gateway.Message) *session {
 	switch {
-	case !s.checkVersion(w, r, m.ID()):
+	case !s.checkVersion(w, r, by.view, m.ID()):
 		return nil
 	case opens(m):
 		return s.sessions.open(by)
@@ -173,13 +175,13 @@ func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, by *bearer.Ac
 }
 
 // checkVersion checks the header with the version of the legacy era, which may be absent.
-func (s *Server) checkVersion(w http.ResponseWriter, r *http.Request, id []byte) bool {
+func (s *Server) checkVersion(w http.ResponseWriter, r *http.Request, view *gateway.View, id []byte) bool {
 	var err *abi.Error
 	switch values := r.Header[headerVersion]; {
 	case len(values) > 1:
 		err = &abi.Error{Code: codeInvalidRequest, Message: "the header MCP-Protocol-Version is given twice"}
 	case len(values) == 1 && values[0] != "":
-		err = s.config.Gateway.UnsupportedVersion(values[0])
+		err = view.UnsupportedVersion(values[0])
 	}
 	if err != nil {
 		writeJSON(w, http.StatusBadRequest, gateway.Response{ID: id, Err: err})
@@ -191,7 +193,7 @@ func (s *Server) checkVersion(w http.ResponseWriter, r *http.Request, id []byte)
 func opens(m *gateway.Message) bool { return m.Method() == methodInitialize && m.ID() != nil }
 
 // legacy handles a message of a session. The call continues when the connection ends: release is called after both have ended.
-func (s *Server) legacy(w http.ResponseWriter, r *http.Request, by *bearer.Access, session *session, m *gateway.Message, release func()) {
+func (s *Server) legacy(w http.ResponseWriter, r *http.Request, by access, session *session, m *gateway.Message, release func()) {
 	ended := afterBoth(release)
 	defer ended()
 	st := session.newStream(&s.messages)
@@ -238,13 +240,13 @@ func afterBoth(f func()) func() {
 }
 
 // findSession returns the session that a request names. If there is none, it answers with an error, and returns nil.
-func (s *Server) findSession(w http.ResponseWriter, r *http.Request, by *bearer.Access, id []byte) *session {
+func (s *Server) findSession(w http.ResponseWriter, r *http.Request, by access, id []byte) *session {
 	values := r.Header[headerSession]
 	if len(values) != 1 || values[0] == "" {
 		writeJSON(w, http.StatusBadRequest, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "the header Mcp-Session-Id is missing: send initialize first, or state protocol version " + gateway.ModernVersion + " in the request"}})
 		return nil
 	}
-	found := s.sessions.find(values[0], by.Principal)
+	found := s.sessions.find(values[0], by)
 	if found == nil {
 		s.report(r, RefusedSession, "there is no such session of its principal", by.Principal) // the id may be that of another principal
 		writeJSON(w, http.StatusNotFound, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "there is no session with this Mcp-Session-Id: send initialize without one"}})

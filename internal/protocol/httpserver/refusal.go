@@ -26,6 +26,8 @@ const (
 	RefusedOrigin  = "http_origin"  // the Origin header is not allowed
 	RefusedToken   = "http_token"   // the bearer token is missing or wrong, or cannot be checked
 	RefusedScope   = "http_scope"   // the bearer token lacks a scope
+	RefusedClient  = "http_client"  // no table of the config admits the principal
+	RefusedProject = "http_project" // the project is unknown, or the principal may not use it
 	RefusedSession = "http_session" // the session is unknown, or belongs to another principal
 )
 

@@ -344,7 +344,7 @@ func FuzzHeaders(f *testing.F) {
 		if !s.isModern(h, m) || m.ID() == nil {
 			return
 		}
-		if s.checkModern(h, m) != nil {
+		if s.checkModern(h, g.View, m) != nil {
 			return
 		}
 		stated, _ := m.Version()

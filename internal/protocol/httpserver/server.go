@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
@@ -56,6 +57,9 @@ type Config struct {
 	Auth Authenticator
 	// Resource describes the server to clients of OAuth; nil: it accepts no tokens of issuers.
 	Resource *Resource
+	// View returns what a principal is offered at the endpoint of a project, /mcp/PROJECT; that of the server's own project, /mcp, if the project is
+	// empty. It is nil if the principal is offered nothing. If the field is nil, there is only /mcp, with the Gateway's own view for everybody.
+	View func(ctx context.Context, project string, p *call.Principal) (*gateway.View, error)
 	// Hosts and Origins are accepted values of these headers, beside those of a loopback address.
 	Hosts   []string // without port
 	Origins []string

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
@@ -22,11 +20,12 @@ const (
 type session struct {
 	id      string
 	owner   string // the ID of a principal
+	view    *gateway.View
 	gateway *gateway.Session
 	own     *stream // messages that belong to no request
 	calls   context.Context
 	end     context.CancelFunc
-	release func() bool // stops waiting for the end of the owner's token
+	release []func() bool // stop waiting for the end of the owner's token and of the view
 
 	mu      sync.Mutex
 	streams []*kept
@@ -55,16 +54,16 @@ func (all *sessions) init(s *Server) {
 }
 
 // open opens a session, which is not found until it is added. The id has 260 random bits.
-func (all *sessions) open(by *bearer.Access) *session {
-	s := &session{id: rand.Text() + rand.Text(), owner: by.Principal.ID, own: newStream(0, &all.server.messages), used: time.Now(), active: 1}
+func (all *sessions) open(by access) *session {
+	s := &session{id: rand.Text() + rand.Text(), owner: by.Principal.ID, view: by.view, own: newStream(0, &all.server.messages), used: time.Now(), active: 1}
 	s.own.resume()
 	s.calls, s.end = context.WithCancel(all.server.calls)
-	s.gateway = all.server.transport.Open(all.server.config.Gateway.View, by.Principal, s.own)
+	s.gateway = all.server.transport.Open(by.view, by.Principal, s.own)
 	return s
 }
 
-// add adds an open session, which ends with the token of its owner. It returns false if there are too many, of which none is idle.
-func (all *sessions) add(s *session, by *bearer.Access) bool {
+// add adds an open session, which ends with the token of its owner and with its view. It returns false if there are too many, of which none is idle.
+func (all *sessions) add(s *session, by access) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if len(all.byID) >= maxSessions {
@@ -76,8 +75,12 @@ func (all *sessions) add(s *session, by *bearer.Access) bool {
 		go oldest.close()
 	}
 	all.byID[s.id] = s
+	remove := func() { all.remove(s) }
 	if by.Held != nil {
-		s.release = context.AfterFunc(by.Held, func() { all.remove(s) })
+		s.release = append(s.release, context.AfterFunc(by.Held, remove))
+	}
+	if all.server.canEnd(by.view) {
+		s.release = append(s.release, context.AfterFunc(by.view.Ended(), remove))
 	}
 	return true
 }
@@ -96,12 +99,12 @@ func (all *sessions) oldest() (oldest *session) {
 	return oldest
 }
 
-// find returns the session of a principal with an id, and counts a request of it until leave is called; nil if there is none.
-func (all *sessions) find(id string, owner *call.Principal) *session {
+// find returns the session of a principal and a view with an id, and counts a request of it until leave is called; nil if there is none.
+func (all *sessions) find(id string, by access) *session {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	s := all.byID[id]
-	if s == nil || s.owner != owner.ID {
+	if s == nil || s.owner != by.Principal.ID || s.view != by.view {
 		return nil
 	}
 	s.mu.Lock()
@@ -172,8 +175,8 @@ func (s *session) leave() {
 // close cancels the calls of a session and ends its streams.
 func (s *session) close() {
 	s.end()
-	if s.release != nil {
-		s.release()
+	for _, release := range s.release {
+		release()
 	}
 	s.own.close() // before the gateway's session, which waits for messages that are put
 	s.gateway.Close()

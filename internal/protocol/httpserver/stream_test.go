@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
 // TestKeptMessagesDoNotKeepOthersWaiting checks that clients that read get their messages while what is kept for lost clients
@@ -31,7 +29,7 @@ func TestKeptMessagesDoNotKeepOthersWaiting(t *testing.T) {
 func TestEndedSessionKeepsNoStream(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
 		id := f.open("2025-11-25")
-		session := f.s.sessions.find(id, gateway.LocalUser)
+		session := f.s.sessions.find(id, access{&local, f.g.View})
 		st := session.newStream(&f.s.messages)
 		reader := st.attach(0)
 		st.Put([]byte("event"))

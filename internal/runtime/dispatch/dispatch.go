@@ -54,9 +54,8 @@ type Dispatcher struct {
 	warming context.Context // context of Warm, nil before Warm is called; guarded by mu
 }
 
-// New returns a Dispatcher for the plugins of the default Catalog c and of others, each with its own key. It executes requests only after Open
-// is called.
-func New(c *catalog.Catalog, others ...*catalog.Catalog) *Dispatcher {
+// New returns a Dispatcher for the plugins of the Catalog c, the default one. It executes requests only after Open is called.
+func New(c *catalog.Catalog) *Dispatcher {
 	system := c.Options.System
 	d := &Dispatcher{
 		log:  c.Options.Log,
@@ -68,7 +67,7 @@ func New(c *catalog.Catalog, others ...*catalog.Catalog) *Dispatcher {
 		return git.UserFiles{Home: c.Places.Home, XDG: config, System: git.SystemFiles()}.Read()
 	})
 	d.stopped, d.stop = context.WithCancel(context.Background())
-	first := newGeneration(d, append([]*catalog.Catalog{c}, others...), nil)
+	first := newGeneration(d, []*catalog.Catalog{c}, nil)
 	first.configureLanes()
 	d.live = []*generation{first}
 	d.current.Store(first)
@@ -104,9 +103,6 @@ func (d *Dispatcher) Open() error {
 
 // find queues the request r.
 func (v *view) find(r call.Request) (gateway.Queued, *abi.Error) {
-	if v == nil {
-		return nil, gateway.Unknown(r.Method, r.Name, "")
-	}
 	var queued gateway.Queued
 	switch r.Method {
 	case abi.MethodToolsCall:
@@ -123,7 +119,7 @@ func (v *view) find(r call.Request) (gateway.Queued, *abi.Error) {
 	if queued != nil {
 		return queued, nil
 	}
-	v.generation.reportRefused(v, r)
+	v.reportRefused(r)
 	return nil, gateway.Unknown(r.Method, r.Name, v.catalog.WhyUnknown(r.Method, r.Name))
 }
 
@@ -138,15 +134,13 @@ func (d *Dispatcher) ReportHTTPRefusal(r httpserver.Refusal) {
 		Code: r.Code, Further: r.Further})
 }
 
-// reportRefused records a request for something that the view v does not offer; v is nil if the generation has no such view.
-func (g *generation) reportRefused(v *view, r call.Request) {
+// reportRefused records a request for something that the view does not offer.
+func (v *view) reportRefused(r call.Request) {
+	g := v.generation
 	if g.audit == nil {
 		return
 	}
-	code, p := catalog.Unknown, (*catalog.Plugin)(nil)
-	if v != nil {
-		code, p = v.catalog.Refusal(r)
-	}
+	code, p := v.catalog.Refusal(r)
 	record := audit.Record{
 		Kind: audit.KindRefused, ID: g.audit.NewID(), Client: r.Client, Principal: r.Principal.ID, Method: r.Method, Tool: r.Name,
 		Outcome: audit.Denied, Code: code, BytesIn: int64(len(r.Params)),

@@ -10,7 +10,7 @@ func Failed(c gateway.Queued, err error) error { return c.(*pinned).Queued.(*que
 // Started returns the names of the plugins that have a worker.
 func Started(d *Dispatcher) []string {
 	var names []string
-	for _, p := range d.current.Load().views[0].plugins {
+	for _, p := range d.current.Load().first.plugins {
 		if p.runner.started.Load() {
 			names = append(names, p.Name)
 		}
@@ -20,5 +20,5 @@ func Started(d *Dispatcher) []string {
 
 // Environment returns the variables that the host passes to the plugin at an index, beside those that each plugin gets.
 func Environment(d *Dispatcher, index int) map[string]string {
-	return d.current.Load().views[0].plugins[index].environment()
+	return d.current.Load().first.plugins[index].environment()
 }

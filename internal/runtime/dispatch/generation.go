@@ -14,17 +14,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
-// generation is the state that is served at one time: the views of one configuration. It is immutable, except that views of single
-// principals are added and removed. A request is executed with the generation that was current when the request was found, even if that
+// generation is the state that is served at one time: the views of one configuration. It is immutable, except that views are added, and
+// those of single principals removed. A request is executed with the generation that was current when the request was found, even if that
 // generation is replaced before the request ends. A replaced generation is closed after its last request: its workers and its audit log
 // are closed, unless a later generation shares them.
 type generation struct {
 	dispatcher *Dispatcher
-	views      []*view // the first one is the default project's, for clients to whom no table of the config applies
-	byKey      map[catalog.Key]*view
-	lanes      map[laneKey]*lane
-	wide       map[string]bool // names of the plugins that have one lane for all projects: see laneKey
-	audit      *audit.Log      // audit log of the generation; nil if none is kept
+	first      *view // of the default Catalog
+	views      atomic.Pointer[map[catalog.Key]*view]
+	lanes      map[laneKey]*lane // guarded by dispatcher.mu
+	wide       map[string]bool   // names of the plugins that have one lane for all projects: see laneKey
+	audit      *audit.Log        // audit log of the generation; nil if none is kept
 
 	uses   atomic.Int64 // number of requests in flight, plus one while the generation is current
 	closed sync.Once
@@ -33,32 +33,34 @@ type generation struct {
 // newGeneration returns the generation of the Catalogs all, which is to replace the generation old. old may be nil. The new generation
 // takes over the runners of plugins that have not changed. newGeneration does not modify old.
 func newGeneration(d *Dispatcher, all []*catalog.Catalog, old *generation) *generation {
-	g := &generation{dispatcher: d, byKey: map[catalog.Key]*view{}, lanes: map[laneKey]*lane{}, wide: widePlugins(all)}
+	g := &generation{dispatcher: d, lanes: map[laneKey]*lane{}, wide: widePlugins(all)}
 	g.uses.Store(1)
-	have := old.runners()
-	for _, c := range all {
-		v := g.newView(c, have)
-		g.views = append(g.views, v)
-		g.byKey[c.Key] = v
+	have, views := old.runners(), map[catalog.Key]*view{}
+	for i, c := range all {
+		views[c.Key] = g.newView(c, have)
+		if i == 0 {
+			g.first = views[c.Key]
+		}
 	}
+	g.views.Store(&views)
 	return g
 }
 
-// catalog returns the Catalog of the first view.
-func (g *generation) catalog() *catalog.Catalog { return g.views[0].catalog }
+// catalog returns the default Catalog.
+func (g *generation) catalog() *catalog.Catalog { return g.first.catalog }
 
 // view returns the view with a key; nil if the generation has none.
 func (g *generation) view(key catalog.Key) *view {
-	if first := g.views[0]; first.catalog.Key == key {
-		return first
+	if g.first.catalog.Key == key {
+		return g.first
 	}
-	return g.byKey[key]
+	return (*g.views.Load())[key]
 }
 
 // plugins returns the plugins of all views.
 func (g *generation) plugins() iter.Seq[*plugin] {
 	return func(yield func(*plugin) bool) {
-		for _, v := range g.views {
+		for _, v := range *g.views.Load() {
 			for _, p := range v.plugins {
 				if !yield(p) {
 					return
@@ -130,15 +132,15 @@ func (d *Dispatcher) open() (map[*runner]string, map[*audit.Log]bool) {
 	return runners, logs
 }
 
-// pinned is a request that keeps its generation open until its call has ended.
+// pinned is a request that keeps its view, and so its generation, open until its call has ended.
 type pinned struct {
 	gateway.Queued
-	generation *generation
+	view *view
 }
 
 // Execute implements gateway.Queued.
 func (p *pinned) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
-	defer p.generation.release()
+	defer p.view.release()
 	return p.Queued.Execute(ctx, n)
 }
 

@@ -54,10 +54,10 @@ func TestGenerationKeepsRunnersOfEqualPlugins(t *testing.T) {
 			d := New(catalogOf(nil))
 			old := d.current.Load()
 			next := newGeneration(d, []*catalog.Catalog{catalogOf(test.change)}, old)
-			if got := next.views[0].plugins[0].runner == old.views[0].plugins[0].runner; got != test.want {
+			if got := next.first.plugins[0].runner == old.first.plugins[0].runner; got != test.want {
 				t.Errorf("the runner is kept: %v, want %v", got, test.want)
 			}
-			if next.views[0].plugins[0].lane != old.views[0].plugins[0].lane {
+			if next.first.plugins[0].lane != old.first.plugins[0].lane {
 				t.Error("two versions of the plugin have different queues")
 			}
 		})
@@ -95,7 +95,7 @@ func TestWaitingRequestNeedsItsGrant(t *testing.T) {
 			}
 			d := New(withTool(nil))
 			d.pool = worker.NewPool(1 << 30)
-			waiting := d.current.Load().views[0].plugins[0]
+			waiting := d.current.Load().first.plugins[0]
 			replaceBy(t, d, withTool(test.change))
 			if err := waiting.checkGrant("t"); (err != nil) != test.refused {
 				t.Errorf("got %v, want an error: %v", err, test.refused)
@@ -125,10 +125,10 @@ func TestVersionsOfPluginShareQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := opened()
 		old := d.acquire()
-		first := old.views[0].plugins[0].enqueue(call.Request{}, true)
+		first := old.first.plugins[0].enqueue(call.Request{}, true)
 		replaceBy(t, d, catalogOf(func(c *catalog.Catalog) { c.Plugins[0].Manifest.Digest = "2" }))
 		now := d.acquire()
-		second := now.views[0].plugins[0].enqueue(call.Request{}, true)
+		second := now.first.plugins[0].enqueue(call.Request{}, true)
 		ran := false
 		go func() {
 			if err := second.ticket.wait(t.Context()); err == nil {

@@ -46,22 +46,18 @@ func (g *generation) lane(c *catalog.Catalog, plugin string) *lane {
 	if g.wide[plugin] {
 		k.area = ""
 	}
-	if g.lanes[k] == nil {
-		g.lanes[k] = g.dispatcher.laneOf(k)
-	}
-	return g.lanes[k]
-}
-
-// laneOf returns the lane that live generations have; a new one if they have none.
-func (d *Dispatcher) laneOf(key laneKey) *lane {
+	d := g.dispatcher
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, g := range slices.Backward(d.live) {
-		if l := g.lanes[key]; l != nil {
+	for _, other := range slices.Backward(append(slices.Clone(d.live), g)) {
+		if l := other.lanes[k]; l != nil {
+			g.lanes[k] = l
 			return l
 		}
 	}
-	return &lane{}
+	l := &lane{}
+	g.lanes[k] = l
+	return l
 }
 
 // widePlugins returns the names of the plugins that may write outside of the project and of their state directory.

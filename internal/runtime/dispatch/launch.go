@@ -203,7 +203,10 @@ func (p *plugin) environment() map[string]string {
 // writable returns the resolved directories that any plugin may write. A plugin may have created the symbolic links below them.
 func (g *generation) writable() []string {
 	var dirs []string
-	for _, v := range g.views {
+	for _, v := range *g.views.Load() {
+		if v.catalog.Key.Client != "" {
+			continue // the complete Catalog of the project grants more
+		}
 		var grants []config.Grant
 		for _, p := range v.plugins {
 			if p.Problem == "" {

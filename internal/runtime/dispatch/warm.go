@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
@@ -28,7 +27,7 @@ func (d *Dispatcher) Warm(ctx context.Context) {
 			return
 		}
 		tempdir.Sweep()
-		d.warmAll(ctx, slices.Collect(d.current.Load().plugins()))
+		d.warmAll(ctx, d.current.Load().first.plugins)
 	})
 }
 
