@@ -3,7 +3,7 @@
 // new content. After a call has returned without an error, the new content survives a loss of power.
 //
 // The content is written to a temporary file in the same directory. That file is synced and then renamed or linked to its final name; then
-// the directory is synced. A killed process can leave its temporary file behind: Sweep removes such files. New gives access to the single
+// the directory is synced. A killed process can leave its temporary file behind: Sweep and Options.SweepAge remove such files. New gives access to the single
 // steps, for content that is streamed, or for checks right before the commit. CreateDir creates a directory with files in the same way,
 // and MkdirAll creates directories that survive a loss of power.
 //
@@ -21,12 +21,16 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // DefaultPattern is the pattern for the names of temporary files if Options.Pattern is empty.
 const DefaultPattern = ".atomicfile-*.tmp"
+
+// LongestWrite is longer than any write of a file of moderate size takes.
+const LongestWrite = time.Hour
 
 const defaultMode fs.FileMode = 0o644
 
@@ -40,6 +44,9 @@ type Options struct {
 	Pattern string
 	// TempDir is the directory of temporary files. It must be on the file system of the file. Empty: the directory of the file.
 	TempDir string
+	// SweepAge makes New remove the temporary files that are older, which killed processes have left, from the directory of temporary files,
+	// where it can. It must exceed the duration of any write, such as LongestWrite. 0: none are removed.
+	SweepAge time.Duration
 }
 
 func (o Options) fsys() filesystem.FS {
@@ -102,6 +109,9 @@ type File struct {
 func New(path string, o Options) (*File, error) {
 	f := &File{fsys: o.fsys(), path: path}
 	temp := o.temp(path)
+	if o.SweepAge > 0 {
+		_ = Sweep(filepath.Dir(temp), o.SweepAge, o) // files that cannot be removed do no harm
+	}
 	file, err := f.fsys.Create(temp, o.mode())
 	if err != nil {
 		return nil, err

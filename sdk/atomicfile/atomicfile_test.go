@@ -1,6 +1,7 @@
 package atomicfile_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -203,6 +204,40 @@ func TestSweepLeavesYoungAndOtherFiles(t *testing.T) {
 		t.Errorf("left %s", got)
 	}
 	must(t, atomicfile.Sweep(filepath.Join(dir, "absent"), 0, o))
+}
+
+func TestWritesSweepOlderFiles(t *testing.T) {
+	for where, temp := range map[string]string{"the file's directory": "", "another directory": t.TempDir()} {
+		dir := t.TempDir()
+		swept := cmp.Or(temp, dir)
+		for name, age := range map[string]time.Duration{".p-1.tmp": 2 * time.Hour, ".p-2.tmp": 0, "q": 2 * time.Hour} {
+			must(t, os.WriteFile(filepath.Join(swept, name), nil, 0o644))
+			must(t, os.Chtimes(filepath.Join(swept, name), time.Time{}, time.Now().Add(-age)))
+		}
+		o := atomicfile.Options{Pattern: ".p-*.tmp", TempDir: temp}
+		must(t, atomicfile.Replace(filepath.Join(dir, "f"), nil, o))
+		if got := strings.Join(names(t, swept), " "); !strings.HasPrefix(got, ".p-1.tmp .p-2.tmp ") {
+			t.Errorf("%s: left %s", where, got)
+		}
+		o.SweepAge = atomicfile.LongestWrite
+		must(t, atomicfile.Replace(filepath.Join(dir, "f"), nil, o))
+		if got := strings.Join(names(t, swept), " "); !strings.HasPrefix(got, ".p-2.tmp ") || !strings.HasSuffix(got, "q") {
+			t.Errorf("%s: left %s", where, got)
+		}
+	}
+}
+
+// unlisted is a file system whose directories cannot be read.
+type unlisted struct{ filesystem.OS }
+
+func (unlisted) ReadDir(string) ([]fs.DirEntry, error) { return nil, fs.ErrPermission }
+
+func TestWritesWhereNothingCanBeSwept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	must(t, atomicfile.Replace(path, []byte("x"), atomicfile.Options{FS: unlisted{}, SweepAge: time.Hour}))
+	if content(t, path) != "x" {
+		t.Error("the file is not written")
+	}
 }
 
 func TestFileStepByStep(t *testing.T) {

@@ -60,7 +60,7 @@ func (r reviewedManifests) add(content []byte) error {
 	if err := ownedpath.Make(r.dir); err != nil {
 		return errors.New(ownedpath.Explain(err))
 	}
-	err := atomicfile.Replace(filepath.Join(r.dir, userfile.Digest(content)+reviewedSuffix), content, atomicfile.Options{Mode: 0o600, Pattern: ".new-*"})
+	err := atomicfile.Replace(filepath.Join(r.dir, userfile.Digest(content)+reviewedSuffix), content, atomicfile.Options{Mode: 0o600, Pattern: ".new-*", SweepAge: atomicfile.LongestWrite})
 	return errors.Join(err, r.prune())
 }
 

@@ -166,7 +166,7 @@ func (t *target) store(ctx context.Context, client *registry.Client, m *manifest
 		name string
 		data []byte
 	}{{file + signature.Extension, text}, {file, data}} {
-		if err := atomicfile.Replace(f.name, f.data, atomicfile.Options{Mode: 0o666, Pattern: ".bulkhead-*.tmp"}); err != nil {
+		if err := atomicfile.Replace(f.name, f.data, atomicfile.Options{Mode: 0o666, Pattern: ".bulkhead-*.tmp", SweepAge: atomicfile.LongestWrite}); err != nil {
 			return "", usage.Errorf("%s cannot be written: %w", f.name, usage.Cause(err))
 		}
 	}

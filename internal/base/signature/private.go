@@ -63,7 +63,7 @@ func (p Private) Create(file string) error {
 	if err := ownedpath.Make(filepath.Dir(file)); err != nil {
 		return usage.Errorf("%s", ownedpath.Explain(err))
 	}
-	err = atomicfile.Create(file, append(text, '\n'), atomicfile.Options{Mode: 0o600, Pattern: ".bulkhead-*.tmp"})
+	err = atomicfile.Create(file, append(text, '\n'), atomicfile.Options{Mode: 0o600, Pattern: ".bulkhead-*.tmp", SweepAge: atomicfile.LongestWrite})
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return usage.Errorf("%s cannot be written: %w", file, usage.Cause(err))
 	}

@@ -55,7 +55,7 @@ func (f *File) Replace(content []byte, mode fs.FileMode) error {
 	if err := f.CheckUnchanged(); err != nil {
 		return err
 	}
-	fresh, err := atomicfile.New(f.Target, atomicfile.Options{Mode: mode, Pattern: ".bulkhead-*.tmp"})
+	fresh, err := atomicfile.New(f.Target, atomicfile.Options{Mode: mode, Pattern: ".bulkhead-*.tmp", SweepAge: atomicfile.LongestWrite})
 	if err != nil {
 		return usage.Errorf("%s cannot be written: %w", f.Path, usage.Cause(err))
 	}

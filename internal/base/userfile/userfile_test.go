@@ -5,8 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
@@ -96,5 +98,34 @@ func TestReadRefusesDanglingLink(t *testing.T) {
 	}
 	if _, err := Read(link, os.ReadFile); err == nil || err.Error() != link+" is a dangling symbolic link: remove it" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestReplaceRemovesWhatKilledProcessesLeft has two temporary files, one of which another process may still write.
+func TestReplaceRemovesWhatKilledProcessesLeft(t *testing.T) {
+	dir := t.TempDir()
+	for name, age := range map[string]time.Duration{".bulkhead-0123.tmp": 2 * time.Hour, ".bulkhead-4567.tmp": 0, ".other-0123.tmp": 2 * time.Hour} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chtimes(file, time.Time{}, time.Now().Add(-age))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := Read(filepath.Join(dir, "bulkhead.toml"), os.ReadFile)
+	if err == nil {
+		err = f.Replace([]byte("x"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{".bulkhead-4567.tmp", ".other-0123.tmp", "bulkhead.toml"}; !slices.Equal(names, want) {
+		t.Errorf("the directory has %q, want %q", names, want)
 	}
 }

@@ -107,7 +107,7 @@ func (s Store) Add(path, digest string, includes ...File) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Replace(file, record, atomicfile.Options{FS: files, Mode: 0o600, Pattern: tempPattern})
+	return atomicfile.Replace(file, record, atomicfile.Options{FS: files, Mode: 0o600, Pattern: tempPattern, SweepAge: atomicfile.LongestWrite})
 }
 
 // Record returns what Add writes, and the path of its file, for a transaction that writes it. It creates the store.

@@ -70,7 +70,7 @@ func loadKey(path string) ([]byte, error) {
 func createKey(path string) ([]byte, error) {
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key) // never fails
-	options := atomicfile.Options{Mode: 0o600, Pattern: ".audit-key-*.tmp"}
+	options := atomicfile.Options{Mode: 0o600, Pattern: ".audit-key-*.tmp", SweepAge: atomicfile.LongestWrite}
 	if err := atomicfile.Replace(path, []byte(hex.EncodeToString(key)+"\n"), options); err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (s Store) makeKey() ([]byte, error) {
 
 // write atomically replaces the file at path. It makes the new file private before it writes the content.
 func (s Store) write(path string, content []byte) error {
-	file, err := atomicfile.New(path, atomicfile.Options{Mode: 0o600, Pattern: filepath.Base(path) + ".*.tmp"})
+	file, err := atomicfile.New(path, atomicfile.Options{Mode: 0o600, Pattern: filepath.Base(path) + ".*.tmp", SweepAge: atomicfile.LongestWrite})
 	if err != nil {
 		return err
 	}
