@@ -4,6 +4,7 @@ package tests
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -112,6 +113,46 @@ func TestClientsReferenceServersAreReplaced(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", restored, r.content)
 			}
 		})
+	}
+}
+
+// Clients whose files cannot be changed are left out, with what their entries would have been granted; the others are changed.
+func TestInvalidFilesDoNotStopReplacement(t *testing.T) {
+	t.Parallel()
+	c := replaceFiles["cursor"]
+	r := newReplacer(t, false, c.file, c.content)
+	inline := filepath.Join(r.home, ".codex/config.toml")
+	others := map[string]string{
+		filepath.Join(r.home, ".config/zed/settings.json"): "{",
+		inline: `mcp_servers = { files = { command = "npx", args = ["-y", "@modelcontextprotocol/server-filesystem", "` + r.project + `/notes"] } }` + "\n",
+	}
+	for file, content := range others {
+		putFile(t, file, content)
+	}
+	add := []string{"client", "add", "zed", "codex", "cursor", "--replace", "--plugins", built.plugins(t), "--yes"}
+	for _, args := range [][]string{append(add, "--dry-run", "--json"), add} {
+		out, err := r.run(args...)
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 2 || !containsAll(out, "bulkhead: "+r.home+"/.config/zed/settings.json:2: ", "bulkhead: "+inline) {
+			t.Errorf("%q: %v\n%s", args, err, out)
+		}
+		if slices.Contains(args, "--json") != strings.Contains(out, `"errors": [`) {
+			t.Errorf("got %s", out)
+		}
+	}
+	if after := readFile(t, r.path); strings.Contains(after, "server-filesystem") || !strings.Contains(after, "serve") {
+		t.Errorf("got %s", after)
+	}
+	for file, content := range others {
+		if got := readFile(t, file); got != content {
+			t.Errorf("%s was changed to %s", file, got)
+		}
+	}
+	config, err := filepath.Glob(filepath.Join(r.home, ".config/bulkhead/*.toml"))
+	if err != nil || len(config) != 1 {
+		t.Fatalf("the configs are %q, %v", config, err)
+	}
+	if text := readFile(t, config[0]); !strings.Contains(text, "/src") || strings.Contains(text, "notes") {
+		t.Errorf("the config is\n%s", text)
 	}
 }
 

@@ -82,6 +82,11 @@ func (a *clientCommand) begin(c *cobra.Command, ids []string) (client.System, []
 	if err != nil {
 		return system, nil, err
 	}
+	if a.adds && a.options.URL == "" {
+		if warning := system.Warning(); warning != "" {
+			fmt.Fprintln(os.Stderr, "bulkhead: "+oneLine(warning))
+		}
+	}
 	if a.dryRun {
 		interrupted, err := client.IsInterrupted(system)
 		if interrupted {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +20,7 @@ type replacement struct {
 	Changes []*client.Change   `json:"changes"`
 	Servers []client.Reference `json:"servers"`
 	Config  *install.Setup     `json:"config,omitempty"` // nil if no server is replaced
+	Errors  []string           `json:"errors"`           // why clients are left out
 }
 
 // runReplace is run with the flag --replace: it changes the files of all clients and the config in one transaction.
@@ -33,6 +36,9 @@ func (a *clientCommand) runReplace(c *cobra.Command, ids []string) error {
 	}
 	text := textOf(stdout, a.asJSON)
 	a.printReplacement(text, r)
+	for _, problem := range r.Errors {
+		report(errors.New(problem))
+	}
 	if a.asks && len(r.Changes) > 0 {
 		if err := confirm(c.Context(), c.InOrStdin(), "Replace these entries"); err != nil {
 			return err
@@ -49,19 +55,40 @@ func (a *clientCommand) runReplace(c *cobra.Command, ids []string) error {
 		}
 	}
 	if a.asJSON {
-		return printJSON(stdout, r)
+		if err := printJSON(stdout, r); err != nil {
+			return err
+		}
+	}
+	if len(r.Errors) > 0 {
+		return exitStatus(exitUsage) // they have been printed
 	}
 	return nil
 }
 
-// planReplacement finds the entries of all clients, and prepares the changes.
+// planReplacement finds the entries of all clients, and prepares the changes. A client whose file cannot be changed is left out.
 func (a *clientCommand) planReplacement(c *cobra.Command, system client.System, which []*client.Client) (*replacement, error) {
+	problems, chosen := []string{}, map[*client.Client]client.Options{}
+	for {
+		r, failed, err := a.planReplacementOf(c, system, which, chosen)
+		if failed == nil {
+			r.Errors = problems
+			return r, err
+		}
+		// The others again, since their entries alone decide about the config.
+		problems = append(problems, err.Error())
+		which = slices.DeleteFunc(slices.Clone(which), func(one *client.Client) bool { return one == failed })
+	}
+}
+
+// planReplacementOf is planReplacement for clients whose files can be changed; otherwise it returns one that cannot, and why. It keeps the
+// options of clients, so that the user is asked once.
+func (a *clientCommand) planReplacementOf(c *cobra.Command, system client.System, which []*client.Client, chosen map[*client.Client]client.Options) (*replacement, *client.Client, error) {
 	r := &replacement{Changes: []*client.Change{}, Servers: []client.Reference{}}
 	var servers []*reference.Server
 	for _, one := range which {
 		found, err := client.References(one, system, a.options)
 		if err != nil {
-			return nil, err
+			return r, one, err
 		}
 		for _, entry := range found {
 			r.Servers, servers = append(r.Servers, entry), append(servers, entry.Server)
@@ -70,7 +97,7 @@ func (a *clientCommand) planReplacement(c *cobra.Command, system client.System, 
 	o, err := a.host, error(nil)
 	o.ConfigFile, o.PluginsDir, o.Project = a.options.Serve.Config, a.options.Serve.Plugins, system.Project
 	if r.Config, err = install.ProposeMigration(o, install.Migration{Servers: servers, User: a.options.Scope == client.UserScope, PublicWeb: a.publicWeb}); err != nil {
-		return nil, err
+		return r, nil, err
 	}
 	for _, one := range which {
 		var names []string
@@ -87,18 +114,21 @@ func (a *clientCommand) planReplacement(c *cobra.Command, system client.System, 
 		if len(names) == 0 {
 			continue
 		}
-		options, err := a.optionsFor(c.Context(), c.InOrStdin(), one, system)
-		if err != nil {
-			return nil, err
+		options, ok := chosen[one]
+		if !ok {
+			if options, err = a.optionsFor(c.Context(), c.InOrStdin(), one, system); err != nil {
+				return r, one, err
+			}
+			chosen[one] = options
 		}
 		options.Serve.Env = env
 		change, err := client.Replace(one, system, options, names)
 		if err != nil {
-			return nil, err
+			return r, one, err
 		}
 		r.Changes = append(r.Changes, change)
 	}
-	return r, nil
+	return r, nil, nil
 }
 
 func (a *clientCommand) printReplacement(w io.Writer, r *replacement) {

@@ -158,3 +158,25 @@ func TestStableNameSurvivesUpgrade(t *testing.T) {
 		t.Errorf("go run: %v", err)
 	}
 }
+
+func TestProgramInCacheOfRunnerIsReported(t *testing.T) {
+	for path, want := range map[string]string{
+		"/home/ann/.npm/_npx/0123456789abcdef/node_modules/@bulkhead-mcp/linux-x64/bulkhead":                "`npx -y bulkhead-mcp serve`",
+		"/home/ann/.cache/uv/archive-v0/a1B2/lib/python3.13/site-packages/bulkhead_mcp/bulkhead":            "`uvx bulkhead-mcp serve`",
+		"/srv/cache/environments-v2/x/bin/bulkhead":                                                         "`uvx bulkhead-mcp serve`",
+		"/home/ann/.cache/pnpm/dlx/0123/18f/node_modules/@bulkhead-mcp/linux-x64/bulkhead":                  "`pnpm dlx bulkhead-mcp serve`",
+		"/tmp/bunx-1000-bulkhead-mcp@latest/node_modules/@bulkhead-mcp/linux-x64/bulkhead":                  "`bunx bulkhead-mcp serve`",
+		"/home/ann/.cache/pipx/0123456789abcde/lib/python3.13/site-packages/bulkhead_mcp/bulkhead":          "`pipx run bulkhead-mcp serve`",
+		"/home/ann/.local/pipx/.cache/0123456789abcde/lib/python3.13/site-packages/bulkhead_mcp/bulkhead":   "`pipx run bulkhead-mcp serve`",
+		"/usr/local/lib/node_modules/@bulkhead-mcp/linux-x64/bulkhead":                                      "",
+		"/home/ann/.local/share/uv/tools/bulkhead-mcp/lib/python3.13/site-packages/bulkhead_mcp/bulkhead":   "",
+		"/home/ann/.local/share/pipx/venvs/bulkhead-mcp/lib/python3.13/site-packages/bulkhead_mcp/bulkhead": "",
+		"/home/ann/.local/share/pnpm/global/5/.pnpm/@bulkhead-mcp+linux-x64@1.2.3/node_modules/bulkhead":    "",
+		"/home/ann/_npx": "",
+		"bulkhead":       "",
+	} {
+		if got := (System{Program: path}).Warning(); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,6 +48,58 @@ func stableName(self, argv0, path string) (string, error) {
 		}
 	}
 	return self, nil
+}
+
+// runner is a program that runs packages without installing them, from a cache of its own.
+type runner struct{ name, install, command string }
+
+var runners = map[string]runner{
+	"npx":  {"npx", "npm install --global bulkhead-mcp", "npx -y bulkhead-mcp serve"},
+	"pnpm": {"pnpm dlx", "pnpm add --global bulkhead-mcp", "pnpm dlx bulkhead-mcp serve"},
+	"bun":  {"bunx", "bun add --global bulkhead-mcp", "bunx bulkhead-mcp serve"},
+	"uv":   {"uvx", "uv tool install bulkhead-mcp", "uvx bulkhead-mcp serve"},
+	"pipx": {"pipx run", "pipx install bulkhead-mcp", "pipx run bulkhead-mcp serve"},
+}
+
+// Warning returns why entries may stop working that start this program: it is in the cache of a runner of packages. Empty: nothing is known.
+func (s System) Warning() string {
+	for _, path := range []string{s.Program, resolved(s.Program)} {
+		if r, ok := runners[cachedBy(path)]; ok {
+			return fmt.Sprintf("%s is in the cache of %s, and vanishes when that is cleared: install the program (`%s`), or write an entry that starts `%s`", path, r.name, r.install, r.command)
+		}
+	}
+	return ""
+}
+
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// cachedBy returns the key of the runner in whose cache a path is, by the names of directories there.
+func cachedBy(path string) string {
+	names := strings.Split(filepath.ToSlash(path), "/")
+	for i, name := range names[:len(names)-1] {
+		parent := ""
+		if i > 0 {
+			parent = names[i-1]
+		}
+		switch {
+		case name == "_npx":
+			return "npx"
+		case strings.HasPrefix(name, "archive-v") || strings.HasPrefix(name, "environments-v"): // below a directory that UV_CACHE_DIR names
+			return "uv"
+		case strings.HasPrefix(name, "bunx-"):
+			return "bun"
+		case (name == "dlx" || strings.HasPrefix(name, "dlx-")) && strings.Contains(path, "pnpm"):
+			return "pnpm"
+		case name == "pipx" && (parent == ".cache" || parent == "Caches"), name == ".cache" && parent == "pipx":
+			return "pipx"
+		}
+	}
+	return ""
 }
 
 // sameProgram reports whether two paths resolve to the same program.
