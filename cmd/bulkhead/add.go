@@ -41,6 +41,8 @@ REF is one of:
   FILE, file:FILE              archive of a plugin
   https://…#sha256=DIGEST      archive on a web server, with its digest
   oci://REGISTRY/NAME:TAG      plugin in a registry; access is that of docker login
+  NAME, NAME@^1.4, NAME@1.4.2  plugin of a catalogue, or one that comes with the program:
+                               see bulkhead search
 
 An archive is fetched and checked, and kept in the store of the user once you agree. The
 config then contains from, version and sha256 in place of a path, so that the same plugin
@@ -64,6 +66,7 @@ asked for.`,
   bulkhead add chant-1.2.0.plugin.tar
   bulkhead add 'https://plugins.example/chant-1.2.0.plugin.tar#sha256=5c1e…'
   bulkhead add oci://plugins.example/chant:1.2.0 --signer RWQ…
+  bulkhead add chant@^1.2
   bulkhead add dist/plugins/chant --dry-run         # only show what it asks for
   bulkhead add dist/plugins/chant --repin           # accept a new version`,
 		Args: cobra.ExactArgs(1),
@@ -89,7 +92,7 @@ func (a *addCommand) flags(c *cobra.Command) {
 	f.StringVar(&a.plugin.Prefix, "prefix", "", "`prefix` of the names of its tools, as clients see them")
 	f.BoolVar(&a.plugin.Repin, "repin", false, "review a plugin of the config again, and change only its digest there, and its\nreference and version")
 	f.BoolVar(&a.dryRun, "dry-run", false, "show everything, change nothing")
-	f.BoolVar(&a.asJSON, "json", false, "print JSON: {\"added\", \"config\", \"plugin\": {\"asks_for\", \"tools\", …}, \"source\": {\"from\", \"archive\",\n\"size\", \"signer\", \"signer_known\"}, \"table\"}; never prompts")
+	f.BoolVar(&a.asJSON, "json", false, "print JSON: {\"added\", \"config\", \"plugin\": {\"asks_for\", \"tools\", …}, \"source\": {\"from\", \"archive\",\n\"size\", \"signer\", \"signer_known\", \"catalogue\"}, \"table\"}; never prompts")
 }
 
 // publicWebUsage describes the flag --public-web.
@@ -108,7 +111,7 @@ func (a *addCommand) run(ctx context.Context, named string, stdin io.Reader, std
 	if asks && (a.asJSON || !term.IsTerminal(stdin)) {
 		return usage.Errorf("cannot ask for consent: pass --yes to grant what the plugin asks for, or --dry-run to only show it")
 	}
-	if a.plugin.Dir, a.plugin.Staged, err = stage(ctx, named, a.signer); err != nil {
+	if err := a.stage(ctx, named); err != nil {
 		return err
 	}
 	if a.plugin.Staged != nil {
@@ -151,33 +154,46 @@ func (a *addCommand) run(ctx context.Context, named string, stdin io.Reader, std
 	return nil
 }
 
-// stage fetches the plugin that a reference names. A directory is not fetched.
-func stage(ctx context.Context, named, signer string) (dir string, staged *install.Staged, err error) {
+// stage fetches the plugin that a reference or a name stands for. A directory is not fetched.
+func (a *addCommand) stage(ctx context.Context, named string) error {
+	var key signature.Key
+	var err error
+	if a.signer != "" {
+		if key, err = signature.ParseKey(a.signer); err != nil {
+			return usage.Errorf("--signer: %q %w", a.signer, err)
+		}
+	}
+	found, err := findNamed(ctx, a.host, named)
+	if err != nil {
+		return err
+	}
+	if found != nil && found.Dir == "" {
+		return withProgress(func(fetcher fetchers) (err error) {
+			a.plugin.Staged, err = install.StageFound(ctx, fetcher(found.Reference().String()), found, key)
+			return err
+		})
+	}
 	work, err := os.Getwd()
 	if err != nil {
-		return "", nil, err
+		return err
+	}
+	if found != nil {
+		named = found.Dir
 	}
 	r, err := source.Parse(named, work)
 	if err != nil {
-		return "", nil, err
-	}
-	var key signature.Key
-	if signer != "" {
-		if key, err = signature.ParseKey(signer); err != nil {
-			return "", nil, usage.Errorf("--signer: %q %w", signer, err)
-		}
+		return err
 	}
 	if r.Kind == source.Directory {
-		if signer != "" {
-			return "", nil, usage.Errorf("--signer: a directory is not signed")
+		if a.plugin.Dir = named; a.signer != "" {
+			return usage.Errorf("--signer: a directory is not signed")
 		}
-		return named, nil, nil
+		return nil
 	}
-	err = withProgress(func(fetcher fetchers) (err error) {
-		staged, err = install.Stage(ctx, fetcher(named), r, key)
+	return withProgress(func(fetcher fetchers) (err error) {
+		a.plugin.Staged, err = install.Stage(ctx, fetcher(named), r, key)
 		return err
 	})
-	return "", staged, err
 }
 
 // printNotKept says that the next review will have no comparison.

@@ -55,6 +55,9 @@ func printProposal(to io.Writer, p *install.Proposal) {
 	if s := p.Source; s != nil {
 		fmt.Fprintf(w, "  from       %s\n  archive    %s, %.1f MB\n", oneLine(s.From), s.Archive, float64(s.Size)/1e6)
 		fmt.Fprintf(w, "  signer     %s\n", signerText(s))
+		if s.Catalogue != "" {
+			fmt.Fprintf(w, "  catalogue  %s\n", oneLine(s.Catalogue))
+		}
 	} else {
 		fmt.Fprintf(w, "  directory  %s\n", oneLine(r.Dir))
 	}
@@ -162,6 +165,8 @@ func signerText(s *install.Source) string {
 	switch {
 	case s.Signer == "":
 		return "none: the archive is not signed"
+	case s.Catalogue != "":
+		return s.Signer + ", as the catalogue says"
 	case s.SignerKnown:
 		return s.Signer
 	}

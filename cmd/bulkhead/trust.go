@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -157,6 +160,12 @@ func printTrust(w io.Writer, p *install.TrustProposal) {
 	if len(p.Credentials) > 0 {
 		fmt.Fprintf(w, "  credentials  %s\n", oneLine(strings.Join(p.Credentials, ", ")))
 	}
+	for _, c := range p.Catalogues {
+		fmt.Fprintf(w, "  catalogue  %s, signed with %s\n", oneLine(c.From), c.Key)
+	}
+	for _, names := range slices.Sorted(maps.Keys(p.Keys)) {
+		fmt.Fprintf(w, "  keys       %s: %s\n", names, cmp.Or(strings.Join(p.Keys[names], ", "), "none"))
+	}
 	for _, plugin := range p.Plugins {
 		printTrustedPlugin(w, plugin, p.Kind == install.TrustConfig)
 	}
@@ -167,7 +176,7 @@ func printTrustedPlugin(w io.Writer, p explain.PluginPolicy, pins bool) {
 	if pins && !p.Pinned {
 		note = "  (not pinned: whoever can write there can change it)"
 	}
-	fmt.Fprintf(w, "\n%s  %s%s\n", strings.TrimSpace(oneLine(p.Name)+" "+oneLine(p.Version)), oneLine(p.Dir), note)
+	fmt.Fprintf(w, "\n%s  %s%s\n", strings.TrimSpace(oneLine(p.Name)+" "+oneLine(p.Version)), oneLine(cmp.Or(p.From, p.Dir)), note)
 	if p.Problem != "" {
 		fmt.Fprintf(w, "  left out: %s\n", excerpt(p.Problem))
 	}

@@ -35,10 +35,10 @@ the range of version there, show what differs from the pinned version, and what 
 grants before and after, and pin the new one. If a version asks for more, or would be
 granted more, consent is asked for. The former version stays in the store.
 
-Versions are found in the directory of file:PATH, by names that differ in the version
-only, and by the tags of a registry. Web servers do not list versions: bulkhead add REF
---repin accepts a newer one. If the config names a signer, the new version must be signed
-with that key.
+Versions are those of the catalogue that lists the plugin with its signer. Without one they
+are found in the directory of file:PATH, by names that differ in the version only, and by
+the tags of a registry. Web servers do not list versions: bulkhead add REF --repin accepts
+a newer one. If the config names a signer, the new version must be signed with that key.
 
   --check         only list what is outdated
   --to VERSION    pin this version, also an older one

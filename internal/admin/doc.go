@@ -2,7 +2,8 @@
 // as a client, over the streams of a server process.
 //
 //   - install: add and remove plugins, prepare a project, record trust, verify pins, compare two versions, make tokens
-//   - source: fetches the archives of plugins by their references
+//   - source: fetches the archives of plugins by their references, and signed documents
+//   - catalogue: signed lists of plugins, by which they are found by their names
 //   - explain: what plugins are granted, and why
 //   - doctor: what a host needs, and what is wrong with it
 //   - codecache: list, clear and fill the cache of compiled code

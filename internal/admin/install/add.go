@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -213,7 +214,7 @@ func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) er
 	var entry config.Plugin
 	p.Plugin, entry = review.Ask(m, a.Choice, p.base.Defaults, places, explain.NewResolver(places, nil))
 	if p.staged != nil {
-		entry.Path, entry.From, entry.Version, entry.Signer = "", p.Source.From, updateRange+m.Version, p.staged.signer
+		entry.Path, entry.From, entry.Version, entry.Signer = "", p.Source.From, p.staged.operator+m.Version, p.staged.signer
 	}
 	p.Table = config.Table(entry)
 	c, err := p.base.AddPlugin(entry)
@@ -287,6 +288,10 @@ func (p *Proposal) checkResult(o discovery.Options, c *config.Config, index int)
 	p.Warnings = s.Problems.Warnings()
 	for _, lack := range s.Lacks(view.Places) {
 		p.Warnings = append(p.Warnings, tomlfile.Problem{File: s.Manifest.File, Line: lack.Line, Key: "requires", What: "it cannot work yet: " + lack.What, Remedy: lack.Remedy, Warning: true})
+	}
+	if p.staged != nil && len(p.staged.looksLike) > 0 {
+		p.Warnings = append(p.Warnings, tomlfile.Problem{Key: "name", What: fmt.Sprintf("looks like %s, of which it is not a version", strings.Join(p.staged.looksLike, ", ")),
+			Remedy: "make sure that this is the plugin that you mean", Warning: true})
 	}
 	why := map[string]string{}
 	for _, w := range s.Grant.Withheld {

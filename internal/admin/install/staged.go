@@ -22,8 +22,14 @@ type Staged struct {
 	origin store.Origin
 	signer signature.Key
 	known  bool // whether the caller of Stage named the signer
-	store  store.Store
-	temp   *tempdir.Dir
+	// operator is that of the range in which updates are wanted.
+	operator string
+	// catalogue is the address of the catalogue in which the plugin was found by its name, and looksLike the names there that look like its
+	// own; both are empty for one that was named by its reference.
+	catalogue string
+	looksLike []string
+	store     store.Store
+	temp      *tempdir.Dir
 }
 
 // Source says where a plugin was fetched from.
@@ -35,6 +41,8 @@ type Source struct {
 	// otherwise only the signature itself does.
 	Signer      string `json:"signer,omitempty"`
 	SignerKnown bool   `json:"signer_known,omitempty"`
+	// Catalogue is the address of the catalogue in which the plugin was found by its name, and which names the signer.
+	Catalogue string `json:"catalogue,omitempty"`
 	// Imported is set if From is what an import of the store claims.
 	Imported bool `json:"imported,omitempty"`
 }
@@ -61,7 +69,7 @@ func newStaged(ctx context.Context, p *store.Plugin, origin store.Origin, signer
 	if err != nil {
 		return nil, err
 	}
-	s := &Staged{plugin: p, origin: origin, signer: signer, known: known, store: store.In(filepath.Join(temp.Path, "plugins")), temp: temp}
+	s := &Staged{plugin: p, origin: origin, signer: signer, known: known, operator: updateRange, store: store.In(filepath.Join(temp.Path, "plugins")), temp: temp}
 	if _, err := s.store.Add(ctx, p, s.origin); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -74,5 +82,5 @@ func (s *Staged) Close() error { return s.temp.Remove() }
 func (s *Staged) dir() string { return s.store.Path(s.plugin.Manifest.Digest) }
 
 func (s *Staged) source() *Source {
-	return &Source{From: s.origin.From, Archive: s.plugin.Archive, Size: s.plugin.Size, Signer: s.signer.String(), SignerKnown: s.known, Imported: s.origin.Imported}
+	return &Source{From: s.origin.From, Archive: s.plugin.Archive, Size: s.plugin.Size, Signer: s.signer.String(), SignerKnown: s.known, Catalogue: s.catalogue, Imported: s.origin.Imported}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
@@ -44,11 +45,19 @@ type TrustProposal struct {
 	HTTP        []string               `json:"http,omitempty"`    // what [http] says to serve --http
 	Clients     []string               `json:"clients,omitempty"` // whom each table of [[clients]] matches, and what others get
 	Credentials []string               `json:"credentials,omitempty"`
-	NotKept     []string               `json:"not_kept,omitempty"` // why reviewed manifests are not kept; set by Write
+	Catalogues  []TrustedCatalogue     `json:"catalogues,omitempty"` // where plugins are found by their names
+	Keys        map[string][]string    `json:"keys,omitempty"`       // which keys may sign plugins, by name space
+	NotKept     []string               `json:"not_kept,omitempty"`   // why reviewed manifests are not kept; set by Write
 
 	store    trust.Store
 	reviewed reviewedManifests
 	pinned   []*manifest.Manifest
+}
+
+// TrustedCatalogue is a catalogue that a config names.
+type TrustedCatalogue struct {
+	From string `json:"from"`
+	Key  string `json:"key"`
 }
 
 // ProposeTrust reviews a config, or a directory of plugins, with the decisions of a host that discovers it. path may
@@ -78,6 +87,7 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 	for _, c := range view.Credentials {
 		p.Credentials = append(p.Credentials, c.Name)
 	}
+	p.addSources(view.Sources)
 	record, err := p.store.Lookup(path)
 	if err != nil {
 		return nil, usage.Errorf("%w", err)
@@ -90,6 +100,26 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 		}
 	}
 	return p, nil
+}
+
+// addSources describes [sources].
+func (p *TrustProposal) addSources(s config.Sources) {
+	for _, c := range s.Catalogues {
+		label := "an address that is not valid" // which can contain a secret
+		if at, err := source.ParseDocument(c.From); err == nil {
+			label = at.Address()
+		}
+		p.Catalogues = append(p.Catalogues, TrustedCatalogue{label, c.Key.String()})
+	}
+	for _, pinned := range s.Keys {
+		if p.Keys == nil {
+			p.Keys = map[string][]string{}
+		}
+		p.Keys[pinned.Names] = []string{}
+		for _, key := range pinned.Keys {
+			p.Keys[pinned.Names] = append(p.Keys[pinned.Names], key.String())
+		}
+	}
 }
 
 // describeHTTP describes [http].
@@ -132,6 +162,7 @@ func describeHTTP(h *config.HTTPServer) []string {
 // p.SHA256.
 func (p *TrustProposal) load(o discovery.Options) (*catalog.Catalog, error) {
 	o.ConfigFile, o.PluginsDir, o.NoConfig, o.Plugins = "", "", false, nil
+	o = discovery.WithoutPlugins(o)
 	if p.Kind == TrustPlugins {
 		o.System.Dir, o.PluginsDir, o.NoConfig = filepath.Dir(filepath.Dir(p.Path)), p.Path, true
 		view, err := catalog.Look(o)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/catalogue"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
@@ -40,9 +41,13 @@ type Update struct {
 	State   string `json:"state"`
 	Problem string `json:"problem,omitempty"` // why State is Unknown or Failed
 
+	// Catalogue is the address of the catalogue that lists the versions of the plugin; empty if its source does.
+	Catalogue string `json:"catalogue,omitempty"`
+
 	signer    signature.Key // the key that the config names
 	reference source.Reference
 	versions  []source.Version
+	entries   []catalogue.Entry // those of versions that a catalogue lists
 }
 
 // fetchedPlugins are the plugins of a config that were fetched.
@@ -100,8 +105,18 @@ func Updates(ctx context.Context, o discovery.Options, names []string, fetcher f
 			return nil, usage.Errorf("%s names no plugin %q that was fetched: %s", f.config.File, name, usage.DidYouMean(name, known, "those are "+strings.Join(known, ", ")))
 		}
 	}
+	if len(all) == 0 {
+		return all, nil
+	}
+	sources, err := catalogue.Open(o)
+	if err == nil {
+		err = sources.Load(ctx, 0, fetcher)
+	}
+	if err != nil {
+		return nil, err
+	}
 	for i := range all {
-		all[i].look(ctx, fetcher(all[i].From))
+		all[i].look(ctx, sources, fetcher)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -119,13 +134,19 @@ func (f *fetchedPlugins) describe(p config.Plugin) Update {
 	return u
 }
 
-// look asks the source for versions.
-func (u *Update) look(ctx context.Context, f *source.Fetcher) {
+// look asks the catalogues for versions, or the source if none has the plugin.
+func (u *Update) look(ctx context.Context, sources *catalogue.Sources, fetcher func(reference string) *source.Fetcher) {
 	var err error
 	if u.Plugin == "" {
 		err = errors.New("it is not in the store: fetch it with `bulkhead update --pinned`")
 	} else if u.reference, err = source.Parse(u.From, "/"); err == nil {
-		u.versions, err = f.Versions(ctx, u.reference, u.Version)
+		if u.entries, u.Catalogue, err = sources.Versions(u.Plugin, u.Version, u.signer, u.reference); len(u.entries) > 0 {
+			for _, e := range u.entries {
+				u.versions = append(u.versions, source.Version{Version: e.Version, Reference: e.Reference()})
+			}
+		} else if err == nil {
+			u.versions, err = fetcher(u.From).Versions(ctx, u.reference, u.Version)
+		}
 	}
 	switch {
 	case errors.Is(err, source.ErrNotListed):
@@ -161,6 +182,9 @@ func StageVersion(ctx context.Context, o discovery.Options, u Update, version st
 	if at < 0 {
 		return nil, usage.Errorf("there is no version %s of %s: %s", version, u.Plugin, u.existing())
 	}
+	if len(u.entries) > 0 {
+		return StageFound(ctx, f, &catalogue.Found{Entry: u.entries[at], Catalogue: u.Catalogue}, u.signer)
+	}
 	if s, err = Stage(ctx, f, u.versions[at].Reference, u.signer); err != nil {
 		return nil, err
 	}
@@ -182,6 +206,10 @@ func (u Update) existing() string {
 	if len(versions) == 0 {
 		return "its source has none"
 	}
+	where := "its source has "
+	if u.Catalogue != "" {
+		where = "the catalogue " + u.Catalogue + " has "
+	}
 	semver.Sort(versions)
 	slices.Reverse(versions)
 	const shown = 20
@@ -189,7 +217,7 @@ func (u Update) existing() string {
 	if len(versions) > shown {
 		versions, more = versions[:shown], " and older ones"
 	}
-	return "its source has " + strings.ReplaceAll(strings.Join(versions, ", "), "v", "") + more
+	return where + strings.ReplaceAll(strings.Join(versions, ", "), "v", "") + more
 }
 
 // stageStored returns a version that is in the store, nil if none is.

@@ -36,7 +36,7 @@ type session struct {
 // begin finds out whether the registry speaks TLS. Only one on loopback may not.
 func (c *Client) begin(ctx context.Context, ref Reference, write bool) (*session, error) {
 	s := &session{client: c, ref: ref, scheme: "https", write: write}
-	if !ref.isLoopback() {
+	if !ref.IsLoopback() {
 		return s, nil
 	}
 	u := ref.api("https", "")

@@ -95,8 +95,8 @@ func (r Reference) api(scheme, resource string) *url.URL {
 	return &url.URL{Scheme: scheme, Host: host, Path: "/v2/" + r.Repository + "/" + resource}
 }
 
-// isLoopback reports whether the registry may be reached by plain HTTP.
-func (r Reference) isLoopback() bool {
+// IsLoopback reports whether the registry may be reached by plain HTTP.
+func (r Reference) IsLoopback() bool {
 	o, err := origin.Parse("https://" + r.Registry)
 	return err == nil && download.IsLoopback(o.Host)
 }

@@ -80,9 +80,17 @@ func (f *Fetcher) Document(ctx context.Context, from string, key signature.Key) 
 		_, err = Verify(d.Content, d.Signature, key)
 	}
 	if err != nil {
-		return nil, usage.Errorf("%s: %w", r.Label(), usage.Cause(err))
+		return nil, usage.Errorf("%s: %w", r.Address(), usage.Cause(err))
 	}
 	return d, nil
+}
+
+// Address returns the address of a document for messages, without what can be a secret.
+func (r Reference) Address() string {
+	if r.Kind == File {
+		return r.Path
+	}
+	return r.Label()
 }
 
 // ParseDocument parses the address of a document. A path must be absolute, and is that of a File.

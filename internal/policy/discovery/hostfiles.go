@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
@@ -32,6 +33,11 @@ func hostFiles(f *Found) []string {
 	}
 	for _, file := range f.Files {
 		own = append(own, file.Path)
+	}
+	for _, c := range f.Sources.Catalogues {
+		if filepath.IsAbs(c.From) { // what a plugin wrote would not be signed, but would keep the newest version from being found
+			own = append(own, c.From, c.From+signature.Extension)
+		}
 	}
 	for _, c := range f.Credentials {
 		own = append(own, c.File)

@@ -51,6 +51,12 @@ func WithStaged(o Options, staged store.Store) Options {
 	return o
 }
 
+// WithoutPlugins returns o, with which a config that names catalogues and no plugin yet is accepted, for those who review it.
+func WithoutPlugins(o Options) Options {
+	o.System.mayBeEmpty = true
+	return o
+}
+
 // System contains what the host reads from its environment.
 type System struct {
 	Dir        string                           // working directory
@@ -60,6 +66,8 @@ type System struct {
 	ceiling   *ceilingPlace   // nil means CeilingFile
 	manifests *manifest.Cache // nil: each manifest is parsed again
 	staged    *store.Store    // nil: there is only the store of the user
+	// mayBeEmpty is set if the config may name catalogues and no plugins.
+	mayBeEmpty bool
 }
 
 // complete sets defaults for unset fields.

@@ -1,0 +1,283 @@
+package catalogue
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+)
+
+// Found is the version of a plugin that a name stands for.
+type Found struct {
+	Entry
+	Catalogue string // address of the catalogue; empty if the plugin is installed beside the program
+	Dir       string // directory of a plugin that is installed; otherwise empty
+	// Operator is that of the range in which updates are wanted, for the version in the config.
+	Operator string
+	// LooksLike are the names of plugins of other signers that look like its own.
+	LooksLike []string
+}
+
+// offer is what one catalogue has of a plugin.
+type offer struct {
+	catalogue string
+	entries   []Entry // the newest first
+}
+
+// has reports whether a catalogue means the plugin of which another one has the version e: the same key has signed one of its versions, or it
+// has that very version.
+func (o offer) has(e Entry) bool {
+	return slices.ContainsFunc(o.entries, func(own Entry) bool { return !e.Signer.IsZero() && own.Signer == e.Signer || own.SHA256 == e.SHA256 })
+}
+
+// offers returns what the catalogues have of the plugin with a name, without the one that comes with the program.
+func (s *Sources) offers(name string) []offer {
+	var out []offer
+	for _, l := range s.Lists {
+		if s.program != nil && l.From == s.program.From {
+			continue
+		}
+		if entries := l.of(name); len(entries) > 0 {
+			out = append(out, offer{l.From, entries})
+		}
+	}
+	return out
+}
+
+func (l List) of(name string) []Entry {
+	var out []Entry
+	for _, e := range l.entries {
+		if e.Name == name {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Find returns the newest version that a name stands for. The catalogues of the config or the ceiling come first; a plugin that none of them
+// has can be one that is installed beside the program, or in the catalogue there. It is an error if two catalogues mean different plugins.
+func (s *Sources) Find(n Name) (*Found, error) {
+	found, err := s.find(n)
+	if err != nil {
+		return nil, err
+	}
+	if found.Operator = n.Operator; n.Version == "" {
+		found.Operator = "^"
+	}
+	found.LooksLike = s.lookalikes(found.Entry)
+	return found, nil
+}
+
+func (s *Sources) find(n Name) (*Found, error) {
+	offers := s.offers(n.Name)
+	if len(offers) == 0 {
+		return s.findOwn(n)
+	}
+	var best *Found
+	for _, o := range offers {
+		e := newest(n, o.entries)
+		switch {
+		case e == nil:
+		case best != nil && best.Version == e.Version && best.Signer == e.Signer && best.SHA256 != e.SHA256:
+			return nil, usage.Errorf("%s %s in the catalogue %s is not the one in %s: their plugin.toml have the SHA-256 %s and %s; ask who maintains them, or name the reference of one with `bulkhead add %s`",
+				n.Name, e.Version, o.catalogue, best.Catalogue, e.SHA256, best.SHA256, e.reference)
+		case best == nil || isNewer(*e, best.Entry):
+			best = &Found{Entry: *e, Catalogue: o.catalogue}
+		}
+	}
+	if best == nil {
+		return nil, s.noVersion(n, offers)
+	}
+	for _, o := range offers {
+		if !o.has(best.Entry) {
+			return nil, ambiguous(n, offers)
+		}
+	}
+	return best, nil
+}
+
+// findOwn returns a plugin that comes with the program.
+func (s *Sources) findOwn(n Name) (*Found, error) {
+	own := offer{}
+	for _, e := range s.installed {
+		if e.Name == n.Name {
+			if n.wants(e.Version) {
+				return &Found{Entry: e, Dir: s.plugins[e.Name]}, nil
+			}
+			own.entries = append(own.entries, e)
+		}
+	}
+	if s.program != nil {
+		entries := s.program.of(n.Name)
+		if e := newest(n, entries); e != nil {
+			return &Found{Entry: *e, Catalogue: s.program.From}, nil
+		}
+		own.entries = append(own.entries, entries...)
+	}
+	if len(own.entries) > 0 {
+		return nil, s.noVersion(n, []offer{own})
+	}
+	return nil, s.unknown(n)
+}
+
+// newest returns the newest entry that a name stands for, nil if there is none. Pre-releases count if the name asks for one, or if there is
+// nothing else.
+func newest(n Name, entries []Entry) *Entry {
+	var best *Entry
+	for i := range entries {
+		e := &entries[i]
+		if n.wants(e.Version) && (best == nil || isNewer(*e, *best)) {
+			best = e
+		}
+	}
+	return best
+}
+
+// isNewer reports whether a is to be preferred to b.
+func isNewer(a, b Entry) bool {
+	isRelease := func(e Entry) int {
+		if semver.Prerelease("v"+e.Version) == "" {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(isRelease(a)-isRelease(b), semver.Compare("v"+a.Version, "v"+b.Version)) > 0
+}
+
+func ambiguous(n Name, offers []offer) error {
+	var candidates []string
+	for _, o := range offers {
+		e := o.entries[0]
+		if wanted := newest(n, o.entries); wanted != nil {
+			e = *wanted
+		}
+		candidates = append(candidates, fmt.Sprintf("\n  %s %s of %s, %s: bulkhead add '%s'", e.Name, e.Version, o.catalogue, signedBy(e.Signer), e.reference))
+	}
+	return usage.Errorf("%q is not one plugin: the catalogues have different ones of this name. Pin the key of the one that you mean in [sources.keys], or add it by its reference:%s",
+		n.Name, strings.Join(candidates, ""))
+}
+
+func signedBy(key signature.Key) string {
+	if key.IsZero() {
+		return "not signed"
+	}
+	return "signed with " + key.String()
+}
+
+// maxNamed bounds the versions and names in an error.
+const maxNamed = 20
+
+func (s *Sources) noVersion(n Name, offers []offer) error {
+	var versions []string
+	for _, o := range offers {
+		for _, e := range o.entries {
+			if v := "v" + e.Version; !slices.Contains(versions, v) {
+				versions = append(versions, v)
+			}
+		}
+	}
+	semver.Sort(versions)
+	slices.Reverse(versions)
+	more := ""
+	if len(versions) > maxNamed {
+		versions, more = versions[:maxNamed], " and older ones"
+	}
+	return usage.Errorf("there is no version of %s in the range %s%s: there are %s%s%s", n.Name, n.Operator, n.Version, strings.ReplaceAll(strings.Join(versions, ", "), "v", ""), more, s.troubles(n.Name))
+}
+
+// UnknownError says that a name is in no catalogue.
+type UnknownError struct{ text string }
+
+func (e *UnknownError) Error() string { return e.text }
+
+// unknown returns the error for a name that is in no catalogue. It names what is near.
+func (s *Sources) unknown(n Name) error {
+	var where, names []string
+	for _, l := range s.Lists {
+		where = append(where, l.From)
+		for _, e := range l.entries {
+			names = append(names, e.Name)
+		}
+	}
+	for _, e := range s.installed {
+		names = append(names, e.Name)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	otherwise := "name a directory or a reference, or a catalogue in [sources] of the config"
+	switch {
+	case len(names) > maxNamed:
+		otherwise = "`bulkhead search` lists what there is"
+	case len(names) > 0:
+		otherwise = "there are " + strings.Join(names, ", ")
+	}
+	in := "there are no catalogues, and it is not installed beside the program"
+	if len(where) > 0 {
+		in = "it is neither in " + strings.Join(where, ", ") + " nor installed beside the program"
+	}
+	return &usage.Error{Err: &UnknownError{fmt.Sprintf("there is no plugin %q: %s; %s%s", n.Name, in, usage.DidYouMean(n.Name, names, otherwise), s.troubles(n.Name))}}
+}
+
+// troubles returns what may be the reason that a plugin is not found.
+func (s *Sources) troubles(name string) string {
+	var b strings.Builder
+	for _, l := range s.Lists {
+		if l.Problem != nil {
+			fmt.Fprintf(&b, "\n  the catalogue %s: %s", l.From, l.Trouble())
+		}
+		for _, left := range l.LeftOut {
+			if left.Name == name {
+				fmt.Fprintf(&b, "\n  %s %s of %s is left out: %s", left.Name, left.Version, l.From, left.Why)
+			}
+		}
+	}
+	if s.Unused != nil {
+		fmt.Fprintf(&b, "\n  the catalogues of the config are not used: %v", s.Unused)
+	}
+	return b.String()
+}
+
+// lookalikes returns the names that look like that of a plugin, and that another signer uses.
+func (s *Sources) lookalikes(of Entry) []string {
+	var out []string
+	look := func(entries []Entry) {
+		for _, e := range entries {
+			if e.Name != of.Name && (e.Signer != of.Signer || e.Signer.IsZero()) && appearance(e.Name) == appearance(of.Name) && !slices.Contains(out, e.Name) {
+				out = append(out, e.Name)
+			}
+		}
+	}
+	for _, l := range s.Lists {
+		look(l.entries)
+	}
+	look(s.installed)
+	return out
+}
+
+// Versions returns the entries for a plugin that was fetched from a reference: those with its name that the same key signed or, if it is not
+// signed, that have the same source. catalogue is the address of the first list that has some. The error says which of these lists could not be
+// fetched now: newer versions may be in it.
+func (s *Sources) Versions(name, version string, signer signature.Key, from source.Reference) (entries []Entry, catalogue string, err error) {
+	for _, l := range s.Lists {
+		if l.Problem != nil && (l.Serial == 0 || len(l.of(name)) > 0) {
+			err = errors.Join(err, fmt.Errorf("the catalogue %s could not be read: %s", l.From, l.Trouble()))
+		}
+		for _, e := range l.of(name) {
+			same := e.Signer == signer
+			if signer.IsZero() {
+				same = same && e.reference.Series(e.Version) == from.Series(version)
+			}
+			if same && !slices.ContainsFunc(entries, func(have Entry) bool { return have.Version == e.Version }) {
+				entries, catalogue = append(entries, e), cmp.Or(catalogue, l.From)
+			}
+		}
+	}
+	return entries, catalogue, err
+}
