@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/publish"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/registry"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
@@ -20,7 +22,7 @@ const keyPassword = "BULKHEAD_KEY_PASSWORD"
 
 func newPluginPush() *cobra.Command {
 	var asJSON bool
-	var key string
+	var key, list string
 	c := &cobra.Command{
 		Use:   "push REF [DIR] [flags]",
 		Short: "Pack, sign and publish a plugin",
@@ -39,13 +41,18 @@ The key is made at the first push, in the directory of the user's config, withou
 password: keep a copy of the file, since nobody else can sign the next version. A key of
 minisign works too (--key); its password is asked for, or read from BULKHEAD_KEY_PASSWORD.
 
-At the end the command is printed with which it is added elsewhere.`,
+At the end the command is printed with which it is added elsewhere, and the entry for a
+catalogue, by which others find it by its name. With --catalogue it is added to that
+catalogue, a file or an artifact of a registry, which is created if it does not exist,
+gets the next serial number and is signed with the same key. Archives in the directory of
+the file are named relative to it, so that the directory can be uploaded as it is.`,
 		Example: `  bulkhead plugin push file:out                                # look at what would be published
-  bulkhead plugin push oci://ghcr.io/ada/notes plugins/notes
+  bulkhead plugin push file:out --catalogue out/catalogue.toml
+  bulkhead plugin push oci://ghcr.io/ada/notes plugins/notes --catalogue oci://ghcr.io/ada/catalogue:latest
   bulkhead plugin push oci://ghcr.io/ada/notes:latest plugins/notes --key ~/.minisign/minisign.key`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			o := publish.Options{Dir: ".", Ref: args[0], Key: key, Build: buildOptions(), Client: &registry.Client{Credential: registryCredential()},
+			o := publish.Options{Dir: ".", Ref: args[0], Key: key, Catalogue: list, Build: buildOptions(), Client: &registry.Client{Credential: registryCredential()},
 				Password: func() (string, error) { return readPassword(c.Context(), c.InOrStdin()) }}
 			if len(args) == 2 {
 				o.Dir = args[1]
@@ -67,7 +74,8 @@ At the end the command is printed with which it is added elsewhere.`,
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "`file` with the private key (default: signing.key beside the user's config)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"name\", \"version\", \"from\", \"sha256\", \"archive\", \"size\", \"signer\", \"key_file\",\n\"new_key\", \"files\"}")
+	c.Flags().StringVar(&list, "catalogue", "", "`FILE` or oci:// reference of a catalogue to which the version is added")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"name\", \"version\", \"from\", \"sha256\", \"archive\", \"size\", \"signer\", \"key_file\",\n\"new_key\", \"files\", \"entry\", \"catalogue\", \"serial\"}")
 	return c
 }
 
@@ -88,6 +96,15 @@ func printPublished(w page, p *publish.Published) {
 		fmt.Fprintf(w, "\nThe key was made now: %s\nKeep a copy of it. Nobody else can sign the next version, and whoever has it can.\n", oneLine(p.KeyFile))
 	}
 	fmt.Fprintf(w, "\nTo add it:\n  bulkhead add '%s' --signer %s\n", oneLine(p.From), p.Signer)
+	if p.Catalogue == "" {
+		fmt.Fprintf(w, "\nIts entry in a catalogue, which --catalogue FILE writes:\n")
+		for line := range strings.Lines(p.Entry) {
+			fmt.Fprintf(w, "  %s", line)
+		}
+		return
+	}
+	fmt.Fprintf(w, "\nIt is in the catalogue, with the serial number %d. With this in a config, `bulkhead add %s` finds it:\n", p.Serial, p.Name)
+	fmt.Fprintf(w, "  [sources]\n  catalogues = [{ from = %s, key = %q }]\n", tomlfile.Text(p.Catalogue), p.Signer)
 }
 
 // registryCredential returns a function that reads the credentials of Docker.

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,6 +38,8 @@ type Options struct {
 	Ref string
 	// Key is the file with the private key, which is made if it does not exist.
 	Key string
+	// Catalogue is the file or oci:// reference of a catalogue to which what is published is added; empty: none.
+	Catalogue string
 	// Password asks for the password of the key. It is called if the key is encrypted.
 	Password func() (string, error)
 	Build    build.Options
@@ -56,12 +59,19 @@ type Published struct {
 	KeyFile  string   `json:"key_file"`
 	NewKey   bool     `json:"new_key"` // whether the key was made
 	Files    []string `json:"files"`   // names in the archive
+	// Entry is the table of a catalogue for this version. Catalogue is the address of the one to which it was added, with Serial; empty: none.
+	Entry     string `json:"entry"`
+	Catalogue string `json:"catalogue,omitempty"`
+	Serial    int64  `json:"serial,omitempty"`
 }
 
 // Publish builds the plugin if necessary, checks it, packs and signs it, and pushes it.
 func Publish(ctx context.Context, o Options) (*Published, error) {
 	to, err := parseTarget(o.Ref)
 	if err != nil {
+		return nil, err
+	}
+	if o.Key, err = filepath.Abs(o.Key); err != nil {
 		return nil, err
 	}
 	built, err := build.Current(ctx, o.Dir, o.Build)
@@ -93,6 +103,15 @@ func Publish(ctx context.Context, o Options) (*Published, error) {
 	if err != nil {
 		return nil, err
 	}
+	var list *book
+	if o.Catalogue != "" {
+		if list, err = openBook(ctx, o.Catalogue, key.Public(), o.Client); err == nil {
+			err = list.check(m)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	text, err := key.Sign(bytes.NewReader(data), store.SignedComment(m))
 	if err != nil {
 		return nil, err
@@ -103,6 +122,14 @@ func Publish(ctx context.Context, o Options) (*Published, error) {
 	}
 	if p.From, err = to.store(ctx, o.Client, m, data, text); err != nil {
 		return nil, err
+	}
+	e := newEntry(p, m, key.Public())
+	p.Entry = e.TOML()
+	if list != nil {
+		if err := list.add(ctx, e, key); err != nil {
+			return nil, fmt.Errorf("%s %s was pushed, and is not in the catalogue: %w", p.Name, p.Version, err)
+		}
+		p.Catalogue, p.Serial = list.at.Address(), list.content.Serial
 	}
 	return p, nil
 }
@@ -161,16 +188,23 @@ func (t *target) store(ctx context.Context, client *registry.Client, m *manifest
 		return "", usage.Errorf("%w", err)
 	}
 	file := filepath.Join(t.dir, m.Name+"-"+m.Version+archiveExtension)
-	// The signature is first: whoever finds an archive finds its signature.
+	if err := writeSigned(file, data, text); err != nil {
+		return "", err
+	}
+	return filePrefix + filepath.ToSlash(file) + "#sha256=" + userfile.Digest(data), nil
+}
+
+// writeSigned writes a file and its signature, which is first: whoever finds the file finds its signature.
+func writeSigned(file string, data, text []byte) error {
 	for _, f := range []struct {
 		name string
 		data []byte
 	}{{file + signature.Extension, text}, {file, data}} {
 		if err := atomicfile.Replace(f.name, f.data, atomicfile.Options{Mode: 0o666, Pattern: ".bulkhead-*.tmp", SweepAge: atomicfile.LongestWrite}); err != nil {
-			return "", usage.Errorf("%s cannot be written: %w", f.name, usage.Cause(err))
+			return usage.Errorf("%s cannot be written: %w", f.name, usage.Cause(err))
 		}
 	}
-	return filePrefix + filepath.ToSlash(file) + "#sha256=" + userfile.Digest(data), nil
+	return nil
 }
 
 // openKey reads the private key, or makes one.

@@ -128,7 +128,7 @@ func TestPublishToDirectory(t *testing.T) {
 	}
 	want := &Published{Name: "hand", Version: "1.2.3", From: "file:" + file + "#sha256=" + userfile.Digest(data), Manifest: userfile.Digest([]byte(content["plugin.toml"])),
 		Archive: userfile.Digest(data), Size: len(data), Signer: key.String(), KeyFile: filepath.Join(home, "config", "signing.key"), NewKey: true,
-		Files: []string{"plugin.toml", "hand.wasm", "LICENSE", "README.md", "sbom.cdx.json", "sources.sha256"}}
+		Files: []string{"plugin.toml", "hand.wasm", "LICENSE", "README.md", "sbom.cdx.json", "sources.sha256"}, Entry: p.Entry}
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Error(diff)
 	}

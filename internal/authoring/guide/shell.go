@@ -31,6 +31,8 @@ var masks = []Mask{
 	{regexp.MustCompile(`(?m)^(starting plugin|compiling the module of plugin) .*\n`), ""}, // reported when it takes long
 	{regexp.MustCompile(`(?m)^(ok  \t\S+)\t.*`), "$1\t0.01s"},
 	{regexp.MustCompile(`[0-9.]+ MB in [0-9.]+s`), "3.8 MB in 1.2s"},
+	{regexp.MustCompile(`(?m)^  size = [0-9]+$`), "  size = 3800000"},
+	{regexp.MustCompile(`(?m), [0-9.]+ MB$`), ", 3.8 MB"},
 	{regexp.MustCompile(`(?m)^((?:ok|failed) .*) \([0-9.]+m?s\)$`), "$1 (60ms)"},
 	{regexp.MustCompile(`-[0-9a-f]{16}\.tmp`), "-….tmp"},
 	{regexp.MustCompile(`0x[0-9a-f]{2,}`), "0x…"},
