@@ -12,7 +12,9 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/catalogue"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/client"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/guide"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -100,6 +102,14 @@ func TestDocsExamplesAreValid(t *testing.T) {
 	config := func(text string) error {
 		if strings.HasPrefix(text, "# "+discovery.CeilingFile) {
 			_, problems := config.ParseCeiling(discovery.CeilingFile, []byte(text))
+			return problems.Err()
+		}
+		if strings.HasPrefix(text, "# "+catalogue.FileName) {
+			at, err := source.ParseDocument("https://plugins.example/" + catalogue.FileName)
+			if err != nil {
+				return err
+			}
+			_, problems := catalogue.Parse(at, []byte(text))
 			return problems.Err()
 		}
 		_, problems := config.ParseWith("bulkhead.toml", []byte(text), func(string) ([]byte, error) { return nil, nil })
