@@ -6,6 +6,7 @@
 //   - worker: starts, watches, drains and replaces worker processes, and retries calls whose worker ended; fairness over all plugins
 //   - worker/budget: the memory of all workers: who gets more, which idle worker ends for it, which call ends if there is none
 //   - grant: opens granted paths, whose variables are replaced already, as directory handles; follows symbolic links
+//   - secret: runs the commands that print secret values, and keeps these for a short time
 //   - audit: writes and reads the audit log, rotation, calls that must not run unrecorded
 //   - engine/code: the cache of compiled modules, the compiler process, and the locks by which hosts compile a module once
 //   - engine/modinfo: what a file tells about itself, for `bulkhead inspect`

@@ -280,7 +280,7 @@ func (s *Setup) newFetch() (*fetch.Fetcher, error) {
 		}
 		g := fetch.Grant{Origin: granted.Origin, Private: granted.Private}
 		if credential := granted.Credential; credential != nil {
-			g.Credential = &fetch.Credential{Header: credential.Header, Value: func() (string, error) { return s.secret(credential) }}
+			g.Credential = &fetch.Credential{Header: credential.Header, Value: func(context.Context) (string, error) { return s.secret(credential) }}
 		}
 		c.Grants = append(c.Grants, g)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
@@ -322,6 +323,10 @@ func (e *examination) credentials() {
 	}
 	for _, c := range e.parsed.Credentials {
 		name := "credential " + c.Name
+		if c.Command != nil { // it may ask the user for something
+			e.ok(name, "is the output of %s, which is not run here", visible.Quote(c.Command[0]))
+			continue
+		}
 		if _, err := discovery.Secret(e.options.System, c); err != nil {
 			e.fail(name, err.Error(), "set the variable in the environment of the host, or create the file")
 			continue

@@ -22,7 +22,11 @@ func (s *Setup) checkGrants(c *config.Config, wanted Preparation) error {
 			manifest.PublicWeb, s.Config)
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted.Env)) {
-		granted := func(p config.Plugin) bool { _, ok := p.Env[name]; return ok }
+		granted := func(p config.Plugin) bool {
+			_, ok := p.Env[name]
+			_, secret := p.Secrets[name]
+			return ok || secret
+		}
 		var added, existing []string
 		for _, p := range s.Plugins {
 			if p.InConfig {

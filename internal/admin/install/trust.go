@@ -85,7 +85,11 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 	p.HTTP = describeHTTP(view.HTTP)
 	p.Clients = view.Clients.Describe()
 	for _, c := range view.Credentials {
-		p.Credentials = append(p.Credentials, c.Name)
+		name := c.Name
+		if c.Command != nil {
+			name += " (" + config.Secret{Command: c.Command}.String() + ")"
+		}
+		p.Credentials = append(p.Credentials, name)
 	}
 	p.addSources(view.Sources)
 	record, err := p.store.Lookup(path)

@@ -69,6 +69,8 @@ func (s Subject) Variable(name string) Answer {
 	a := Answer{Asked: name}
 	requested := s.Manifest.Capabilities.Env
 	_, granted := s.Grant.Env[name]
+	_, secret := s.Grant.Secrets[name]
+	granted = granted || secret
 	cut := s.cutBy("env", name)
 	switch {
 	case !granted && cut != "":

@@ -118,6 +118,9 @@ func Effective(s Subject) Policy {
 	for _, name := range slices.Sorted(maps.Keys(s.Grant.Env)) {
 		p.Variables = append(p.Variables, Grant{What: name, By: s.variableBy(name)})
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.Grant.Secrets)) {
+		p.Variables = append(p.Variables, Grant{What: name, More: s.Grant.Secrets[name].String(), By: s.variableBy(name)})
+	}
 	for _, kind := range s.Grant.Ask {
 		p.Questions = append(p.Questions, Grant{What: string(kind), By: s.questionBy(kind)})
 	}

@@ -129,6 +129,9 @@ func originMore(h config.HTTP) string {
 	}
 	if h.Credential != nil {
 		more = append(more, "with the credential "+h.Credential.Name)
+		if h.Credential.Command != nil {
+			more = append(more, config.Secret{Command: h.Credential.Command}.String())
+		}
 	}
 	return strings.Join(more, ", ")
 }

@@ -54,6 +54,7 @@ type Bounds struct {
 	Env        []string // globs of the allowed variable names
 	Ask        []interaction.Kind
 	Limits     manifest.Limits
+	NoCommands bool           // whether the values of variables and credentials must not come from commands
 	Pristine   bool           // whether isolation = "reused" is forbidden
 	Lines      map[string]int // the line of each key, or that of the table
 	Line       int            // line of the table that sets these bounds
@@ -113,11 +114,12 @@ func readBounds(t *tomlfile.Table, checkPath func(path string) error) Bounds {
 		Env:        readGlobs(t, "env"),
 		Ask:        manifest.ReadAsk(t),
 		Limits:     manifest.ReadLimits(t.Table("limits")),
+		NoCommands: !t.Bool("secret_commands", true),
 		Pristine:   t.OneOf("isolation", IsolationReused, IsolationPristine) == IsolationPristine,
 		Lines:      map[string]int{},
 		Line:       t.Line(),
 	}
-	for _, key := range []string{"allow_tools", "deny_tools", "read_only", "fs", "http", "git", "env", "ask", "limits", "isolation"} {
+	for _, key := range []string{"allow_tools", "deny_tools", "read_only", "fs", "http", "git", "env", "ask", "limits", "isolation", "secret_commands"} {
 		b.Lines[key] = t.LineOf(key)
 	}
 	return b

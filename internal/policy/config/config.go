@@ -108,15 +108,23 @@ type Audit struct {
 }
 
 // Credential is a [credentials.NAME] table: a header that the host adds to requests, and the source of the header's value.
-// A Credential never contains that value. Exactly one of Env and File is set.
+// A Credential never contains that value. Exactly one of Env, File and Command is set.
 type Credential struct {
-	Name   string
-	Header string
-	Prefix string // what precedes the secret in the header's value: "Bearer "
-	Env    string // name of the variable of the host's environment that contains the secret
-	File   string // absolute path of the file that contains the secret
-	Source string // path of the config that contains the table
-	Line   int
+	Name    string
+	Header  string
+	Prefix  string   // what precedes the secret in the header's value: "Bearer "
+	Env     string   // name of the variable of the host's environment that contains the secret
+	File    string   // absolute path of the file that contains the secret
+	Command []string // program and arguments of the command that prints the secret
+	Source  string   // path of the config that contains the table
+	Line    int
+}
+
+// Secret is the source of a variable's value, which the host reads when a worker starts. It never contains that value. Exactly one of its
+// fields is set.
+type Secret struct {
+	File    string   // absolute path of the file that contains the value
+	Command []string // program and arguments of the command that prints the value
 }
 
 // HTTP is an item of the key http: an origin to which a plugin may send requests, or the public web.
@@ -156,6 +164,7 @@ type Plugin struct {
 	HTTP       []HTTP         // granted origins; nil: those that the manifest names; empty: none
 	Git        []manifest.Git // granted repositories; nil: those that the manifest names, read-only; empty: none
 	Env        map[string]string
+	Secrets    map[string]Secret  // variables whose values are not in the config, by name
 	Ask        []interaction.Kind // what calls may ask clients for; nil: what the manifest requests; empty: nothing
 	Limits     manifest.Limits
 	Isolation  string // the value of isolation: IsolationPristine or IsolationReused
@@ -223,12 +232,14 @@ type Grant struct {
 	FS        []Mount
 	// Deny are doublestar patterns of paths relative to each directory of FS. Files and directories that match one of them do
 	// not exist for the plugin.
-	Deny   []string
-	HTTP   []HTTP // granted origins, without duplicates
-	Git    []Git
-	Env    map[string]string
-	Ask    []interaction.Kind // what calls may ask clients for
-	Limits manifest.Limits    // the limits of each call; only Fuel may be 0, which means unbounded
+	Deny []string
+	HTTP []HTTP // granted origins, without duplicates
+	Git  []Git
+	Env  map[string]string
+	// Secrets are further granted variables, by name. No name is in Env too.
+	Secrets map[string]Secret
+	Ask     []interaction.Kind // what calls may ask clients for
+	Limits  manifest.Limits    // the limits of each call; only Fuel may be 0, which means unbounded
 	// Reused means that calls share the state of a module instance.
 	Reused bool
 	// Cuts are the parts of the grant that a ceiling has removed.

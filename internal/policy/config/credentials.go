@@ -53,7 +53,7 @@ func (c *Config) readCredentials(t *tomlfile.Table) {
 }
 
 func (c *Config) readCredential(t *tomlfile.Table, name string) *Credential {
-	out := &Credential{Name: name, Header: defaultHeader, Prefix: t.String("prefix"), Env: t.String("env"), File: t.String("file"),
+	out := &Credential{Name: name, Header: defaultHeader, Prefix: t.String("prefix"), Env: t.String("env"), File: t.String("file"), Command: readCommand(t),
 		Source: t.File(), Line: t.Line()}
 	if t.Has("header") {
 		out.Header = t.String("header")
@@ -64,11 +64,12 @@ func (c *Config) readCredential(t *tomlfile.Table, name string) *Credential {
 	if !isValuePrefix(out.Prefix) {
 		t.Fault("prefix", "is not at most 128 printable ASCII characters", `write the part of the header before the secret: "Bearer "`)
 	}
+	given := slices.DeleteFunc([]string{"env", "file", "command"}, func(key string) bool { return !t.Has(key) })
 	switch {
-	case t.Has("env") && t.Has("file"):
-		t.Fault("file", "conflicts with env", "keep one of the two")
-	case t.Present() && !t.Has("env") && !t.Has("file"):
-		t.Fault("env", "is missing", `write env = "NAME", a variable of the host's environment, or file = "/…"`)
+	case len(given) > 1:
+		t.Fault(given[1], "conflicts with "+given[0], "keep one of the two")
+	case t.Present() && len(given) == 0:
+		t.Fault("env", "is missing", `write env = "NAME", a variable of the host's environment, file = "/…" or command = ["pass", "show", "…"]`)
 	case t.Has("env") && !manifest.IsVariable(out.Env):
 		t.Fault("env", "is not a variable name",
 			"write only the name: the secret itself does not belong in this file")

@@ -245,7 +245,7 @@ func (c *decision) env() {
 		return slices.Contains(requested, name) || slices.Contains(requested, manifest.Any)
 	}
 	c.grant.Env = map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(c.p.Env)) {
+	for _, name := range slices.Concat(slices.Sorted(maps.Keys(c.p.Env)), slices.Sorted(maps.Keys(c.p.Secrets))) {
 		if !requests(name) {
 			what := fmt.Sprintf("%s does not ask for this variable", c.m.Name)
 			if len(requested) > 0 {
@@ -254,10 +254,18 @@ func (c *decision) env() {
 			c.fault("env."+name, what, "remove it")
 			continue
 		}
+		if secret, ok := c.p.Secrets[name]; ok {
+			if c.grant.Secrets == nil {
+				c.grant.Secrets = map[string]Secret{}
+			}
+			c.grant.Secrets[name] = secret
+			continue
+		}
 		c.grant.Env[name] = c.p.Env[name]
 	}
 	for name, value := range c.flags.Env {
 		if requests(name) {
+			delete(c.grant.Secrets, name)
 			c.grant.Env[name] = value
 		}
 	}

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -106,9 +105,12 @@ func tableOf(p Plugin) string {
 	texts("deny", p.Deny)
 	set("http", array(p.HTTP, originText), p.HTTP != nil)
 	set("git", array(p.Git, repositoryText), p.Git != nil)
-	set("env", inline(slices.Sorted(maps.Keys(p.Env)), func(name string) string {
+	set("env", inline(slices.Sorted(keysOf(p.Env, p.Secrets)), func(name string) string {
+		if secret, ok := p.Secrets[name]; ok {
+			return tomlfile.Key(name) + " = " + secretText(secret)
+		}
 		return tomlfile.Key(name) + " = " + tomlfile.Text(p.Env[name])
-	}), p.Env != nil)
+	}), p.Env != nil || p.Secrets != nil)
 	set("ask", array(p.Ask, func(kind interaction.Kind) string { return tomlfile.Text(string(kind)) }), p.Ask != nil)
 	limits := limitTexts(p.Limits)
 	set("limits", inline(limits, func(s string) string { return s }), len(limits) > 0)

@@ -145,6 +145,11 @@ func (e *expander) plugin(p *Plugin) {
 		case field == "path":
 			e.path(name, line(key), &p.Path, checkPluginPath)
 			p.Path = absolute(p.Dir, p.Path)
+		case field == "env" && strings.HasSuffix(rest, ".file"):
+			variable := strings.TrimSuffix(rest, ".file")
+			secret := p.Secrets[variable]
+			e.path(name, line(key), &secret.File, checkFile)
+			p.Secrets[variable] = secret
 		case field == "env":
 			e.variable(name, line(key), p.Env, rest)
 		}

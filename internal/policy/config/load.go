@@ -142,6 +142,7 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 		HTTP:       c.readHTTP(t),
 		Git:        manifest.ReadGit(t, "git", checkPath),
 		Env:        readEnv(env),
+		Secrets:    readSecrets(env),
 		Ask:        manifest.ReadAsk(t),
 		Limits:     manifest.ReadLimits(t.Table("limits")),
 		Isolation:  t.OneOf("isolation", IsolationPristine, IsolationReused),
@@ -233,7 +234,7 @@ func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
 			lines[fmt.Sprintf("%s[%d]", key, i)] = t.LineOfItem(key, i)
 		}
 	}
-	for name := range p.Env {
+	for _, name := range env.Keys() {
 		lines["env."+name] = env.LineOf(name)
 	}
 	return lines
@@ -258,6 +259,9 @@ func references(p Plugin) []string {
 		if strings.Contains(p.Env[name], opening) {
 			keys = append(keys, "env."+name)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Secrets)) {
+		add(p.Secrets[name].File, "%s", secretFile(name))
 	}
 	return keys
 }
@@ -312,6 +316,9 @@ func readEnv(t *tomlfile.Table) map[string]string {
 	for _, name := range names {
 		if err := manifest.CheckEnv(name); err != nil {
 			t.Fault(name, err.Error(), "")
+		}
+		if t.IsTable(name) {
+			continue // readSecrets reads it
 		}
 		value := t.String(name)
 		if strings.ContainsRune(value, 0) {

@@ -64,6 +64,7 @@ func (n *narrowing) narrow(b Bounds) {
 	n.repositories(b)
 	n.origins(b)
 	n.variables(b)
+	n.commands(b)
 	n.asks(b)
 	n.limits(b)
 	n.grant.Deny = slices.Clone(n.grant.Deny)
@@ -374,6 +375,40 @@ func (n *narrowing) variables(b Bounds) {
 		n.cut("env", name, "the variable "+name+" is not granted", "it is not in "+b.At("env"), n.line("env."+name))
 	}
 	n.grant.Env = env
+	n.secrets("it is not in "+b.At("env"), func(name string, _ Secret) bool { _, allowed := firstMatch(b.Env, name); return allowed })
+}
+
+// secrets removes the variables with secret values that the function allowed does not allow.
+func (n *narrowing) secrets(why string, allowed func(name string, s Secret) bool) {
+	var secrets map[string]Secret
+	for _, name := range slices.Sorted(maps.Keys(n.grant.Secrets)) {
+		if !allowed(name, n.grant.Secrets[name]) {
+			n.cut("env", name, "the variable "+name+" is not granted", why, n.line("env."+name))
+			continue
+		}
+		if secrets == nil {
+			secrets = map[string]Secret{}
+		}
+		secrets[name] = n.grant.Secrets[name]
+	}
+	n.grant.Secrets = secrets
+}
+
+// commands removes what needs a command to be run, if b forbids that: variables, and origins with a credential, which would be asked without
+// one.
+func (n *narrowing) commands(b Bounds) {
+	if !b.NoCommands {
+		return
+	}
+	why := b.At("secret_commands") + " does not allow a command for its value"
+	n.secrets(why, func(_ string, s Secret) bool { return s.Command == nil })
+	n.grant.HTTP = slices.DeleteFunc(slices.Clone(n.grant.HTTP), func(h HTTP) bool {
+		runs := h.Credential != nil && h.Credential.Command != nil
+		if runs {
+			n.cut("http", h.String(), h.String()+" is not granted", b.At("secret_commands")+" does not allow a command for its credential", 0)
+		}
+		return runs
+	})
 }
 
 func (n *narrowing) asks(b Bounds) {

@@ -42,6 +42,11 @@ func hostFiles(f *Found) []string {
 	for _, c := range f.Credentials {
 		own = append(own, c.File)
 	}
+	for _, candidate := range f.Candidates {
+		for _, secret := range candidate.Entry.Secrets {
+			own = append(own, secret.File)
+		}
+	}
 	own = append(own, f.HTTP.Files()...)
 	own = append(own, f.Options.Private...)
 	own = append(own, shadowedFiles(f)...)

@@ -77,7 +77,7 @@ type check struct {
 }
 
 func (c check) variable(r manifest.Requirement) (what, remedy string) {
-	if c.grant.Env[r.Env] != "" {
+	if _, secret := c.grant.Secrets[r.Env]; secret || c.grant.Env[r.Env] != "" {
 		return "", ""
 	}
 	is := "is not granted"

@@ -23,6 +23,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/secret"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
@@ -41,6 +42,7 @@ type Dispatcher struct {
 	gitUser func() git.UserConfig // returns the user's current configuration of git
 
 	workerCommand   []string
+	commands        secret.Commands // for secret values
 	warnConfinement sync.Once
 
 	current atomic.Pointer[generation]

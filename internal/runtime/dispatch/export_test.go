@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"context"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
@@ -19,6 +21,6 @@ func Started(d *Dispatcher) []string {
 }
 
 // Environment returns the variables that the host passes to the plugin at an index, beside those that each plugin gets.
-func Environment(d *Dispatcher, index int) map[string]string {
-	return d.current.Load().first.plugins[index].environment()
+func Environment(d *Dispatcher, index int) (map[string]string, error) {
+	return d.current.Load().first.plugins[index].environment(context.Background())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 
@@ -79,7 +78,7 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 			p.Log.Warn("cannot release the handles of a worker process", "error", err)
 		}
 	}
-	l, err := p.launch(set, compiled, locks)
+	l, err := p.launch(ctx, set, compiled, locks)
 	if err != nil {
 		release()
 		return nil, p.sandboxError(err)
@@ -145,7 +144,11 @@ func (p *plugin) sandboxError(err error) *engine.Error {
 }
 
 // launch returns the Launch of a worker that gets the handles of set.
-func (p *plugin) launch(set *grant.Set, compiled *code.Code, locks *locker) (*worker.Launch, error) {
+func (p *plugin) launch(ctx context.Context, set *grant.Set, compiled *code.Code, locks *locker) (*worker.Launch, error) {
+	env, err := p.environment(ctx)
+	if err != nil {
+		return nil, err
+	}
 	l := &worker.Launch{
 		Stale: func() string {
 			if changed, which := set.Changed(); changed {
@@ -163,7 +166,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code, locks *locker) (*wo
 		Code: wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
 		Own:  platform.TreePaths(set.Own), Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
 		LogLevel: int8(p.Log.GetLevel()), HTTP: len(p.Grant.HTTP) > 0, Asks: asks(p.Manifest.Capabilities),
-		Env: platform.TreeValues(p.environment()), Cwd: platform.TreePath(p.view.catalog.Places.Cwd), Project: platform.TreePath(p.view.catalog.Places.Project), Zone: p.dispatcher.zone(),
+		Env: platform.TreeValues(env), Cwd: platform.TreePath(p.view.catalog.Places.Cwd), Project: platform.TreePath(p.view.catalog.Places.Project), Zone: p.dispatcher.zone(),
 	}
 	for _, m := range set.Mounts {
 		mount := wire.Mount{Path: platform.TreePath(m.Path), Aliases: platform.TreePaths(m.Aliases), Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
@@ -188,16 +191,6 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code, locks *locker) (*wo
 	}
 	l.Bound(compiled.Size, p.dispatcher.pool.Budget())
 	return l, nil
-}
-
-// environment returns the granted variables, and the one that says that the plugin is being developed.
-func (p *plugin) environment() map[string]string {
-	if p.view.catalog.Options.Development == nil {
-		return p.Grant.Env
-	}
-	env := map[string]string{manifest.EnvDevelopment: "1"}
-	maps.Copy(env, p.Grant.Env)
-	return env
 }
 
 // writable returns the resolved directories that any plugin may write. A plugin may have created the symbolic links below them.

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
@@ -138,7 +137,7 @@ func (p *plugin) newFetcher() (*fetch.Fetcher, error) {
 		}
 		g := fetch.Grant{Origin: granted.Origin, Private: granted.Private}
 		if credential := granted.Credential; credential != nil {
-			g.Credential = &fetch.Credential{Header: credential.Header, Value: func() (string, error) { return p.view.generation.credential(credential) }}
+			g.Credential = &fetch.Credential{Header: credential.Header, Value: func(ctx context.Context) (string, error) { return p.view.generation.credential(ctx, credential) }}
 		}
 		c.Grants = append(c.Grants, g)
 	}
@@ -146,8 +145,8 @@ func (p *plugin) newFetcher() (*fetch.Fetcher, error) {
 }
 
 // credential returns the value of the header that c adds to requests. No error contains that value.
-func (g *generation) credential(c *config.Credential) (string, error) {
-	value, err := discovery.Secret(g.catalog().Options.System, c)
+func (g *generation) credential(ctx context.Context, c *config.Credential) (string, error) {
+	value, err := g.dispatcher.secret(ctx, g.catalog().Options.System, c)
 	if err != nil {
 		return "", fmt.Errorf("credential %q: %w", c.Name, err)
 	}

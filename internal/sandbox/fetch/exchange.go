@@ -71,7 +71,7 @@ func (f *Fetcher) request(ctx context.Context, h hop) (*http.Request, error) {
 	if grant.Credential == nil {
 		return request, nil
 	}
-	value, err := grant.Credential.Value()
+	value, err := grant.Credential.Value(ctx)
 	if err != nil {
 		f.log.Error("http: the credential cannot be read", "origin", h.origin, "header", grant.Credential.Header, "error", err)
 		return nil, failed("the credential for %s cannot be read: see the host's log for the reason", h.origin)

@@ -80,7 +80,7 @@ type Credential struct {
 	Header string
 	// Value returns the header's value. It is called for each request, so that a changed secret takes effect, and must be
 	// safe for concurrent use. Its error is logged and must not contain the secret.
-	Value func() (string, error)
+	Value func(context.Context) (string, error)
 }
 
 // Limits bound one plugin's requests. Zero means the default.

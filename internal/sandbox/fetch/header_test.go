@@ -1,6 +1,7 @@
 package fetch_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -127,10 +128,10 @@ func TestCredentialIsAddedAndNotDisclosed(t *testing.T) {
 }
 
 func TestUnusableCredentialFailsRequest(t *testing.T) {
-	for name, value := range map[string]func() (string, error){
-		"unreadable":        func() (string, error) { return "", errors.New("open token: no such file") },
-		"empty":             func() (string, error) { return "", nil },
-		"with a line break": func() (string, error) { return "s3cr3t\r\nHost: x", nil },
+	for name, value := range map[string]func(context.Context) (string, error){
+		"unreadable":        func(context.Context) (string, error) { return "", errors.New("open token: no such file") },
+		"empty":             func(context.Context) (string, error) { return "", nil },
+		"with a line break": func(context.Context) (string, error) { return "s3cr3t\r\nHost: x", nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()

@@ -134,7 +134,7 @@ func mustOrigin(t testing.TB, text string) origin.Origin {
 }
 
 func secret(header, value string) *fetch.Credential {
-	return &fetch.Credential{Header: header, Value: func() (string, error) { return value, nil }}
+	return &fetch.Credential{Header: header, Value: func(context.Context) (string, error) { return value, nil }}
 }
 
 // code returns the code of a host error; "" for nil.
