@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -317,5 +319,32 @@ func TestPrepareReportsMissingNamespaces(t *testing.T) {
 		if !a.Setpgid || a.Pdeathsig != unix.SIGKILL || len(cmd.Env) > 0 {
 			t.Errorf("%s: got the environment %q and the attributes %+v", name, cmd.Env, a)
 		}
+	}
+}
+
+// A service manager's filter kills a process by default. The thread with the filter ends with its goroutine.
+func TestFilterThatKillsIsRefusalOfNamespaces(t *testing.T) {
+	result := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		kill := []unix.SockFilter{
+			{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number of the system call
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CHROOT, Jf: 1},
+			{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_KILL_PROCESS},
+			{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		}
+		program := unix.SockFprog{Len: uint16(len(kill)), Filter: &kill[0]}
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			result <- err
+			return
+		}
+		if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
+			result <- errno
+			return
+		}
+		result <- tryNamespaces(allNamespaces)
+	}()
+	if err := <-result; err == nil || !strings.Contains(err.Error(), "the process that tried was ended: bad system call") {
+		t.Errorf("got %v", err)
 	}
 }

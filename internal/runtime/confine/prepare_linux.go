@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -124,9 +125,22 @@ func isTemporary(err error) bool {
 func tryNamespaces(flags uintptr) error {
 	attr := syscall.ProcAttr{Sys: &syscall.SysProcAttr{Chroot: "/"}}
 	setNamespaces(attr.Sys, flags)
-	_, err := syscall.ForkExec(strings.Repeat("x", unix.PathMax+1), []string{"none"}, &attr)
+	pid, err := syscall.ForkExec(strings.Repeat("x", unix.PathMax+1), []string{"none"}, &attr)
 	if err == syscall.ENAMETOOLONG {
 		return nil
 	}
+	if err == nil {
+		err = endOf(pid)
+	}
 	return fmt.Errorf("the system refuses new namespaces (see user.max_user_namespaces, AppArmor and the container's policy): %w", err)
+}
+
+// endOf waits for a process that has ended without an error of execve: a seccomp filter, as a service manager sets one, has killed it.
+func endOf(pid int) error {
+	var status syscall.WaitStatus
+	for {
+		if _, err := syscall.Wait4(pid, &status, 0, nil); err != syscall.EINTR {
+			return cmp.Or(err, fmt.Errorf("the process that tried was ended: %s", status.Signal()))
+		}
+	}
 }
