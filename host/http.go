@@ -24,6 +24,8 @@ type HTTPOptions struct {
 	CertFile  string // path of the file with the TLS certificates, in PEM
 	KeyFile   string // path of the file with the TLS private key, in PEM
 	Insecure  bool   // whether to allow plaintext at an address that is not loopback
+	// Listener is what ServeHTTP accepts TCP connections of, and closes, if it is not nil. Then Address is used in errors only.
+	Listener net.Listener
 	// Listening, if it is not nil, is called with the URL of the MCP endpoint as soon as the host accepts connections.
 	Listening func(url string)
 }
@@ -34,6 +36,9 @@ type HTTPOptions struct {
 // When ctx ends, further requests are refused, while calls in flight may continue for the duration of Drain. Then they are cancelled and
 // answered with an error. ServeHTTP returns ctx's error at most 500 ms later. If the caller can correct an error, it is a *UsageError.
 func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
+	if o.Listener != nil {
+		defer o.Listener.Close()
+	}
 	now := h.catalog()
 	switch {
 	case now.Untrusted != nil:
@@ -46,7 +51,7 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", o.Address)
+	listener, err := o.listen()
 	if err != nil {
 		return usage.Errorf("--http: %w", err)
 	}
@@ -80,6 +85,17 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 		o.Listening(url)
 	}
 	return server.Serve(ctx, listener, h.Drain)
+}
+
+// listen returns the listener of the options, or opens one.
+func (o HTTPOptions) listen() (net.Listener, error) {
+	if o.Listener == nil {
+		return net.Listen("tcp", o.Address)
+	}
+	if _, isTCP := o.Listener.Addr().(*net.TCPAddr); !isTCP {
+		return nil, fmt.Errorf("%s %s is no TCP socket: listen on a loopback address instead, such as 127.0.0.1:8808", o.Listener.Addr().Network(), o.Listener.Addr())
+	}
+	return o.Listener, nil
 }
 
 // over returns the settings of c, the config's [http], in which the options that are set replace the corresponding ones.

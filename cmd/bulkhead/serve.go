@@ -53,12 +53,14 @@ stderr. If stderr is not read, log lines are dropped and counted.
 
 --http serves Streamable HTTP at http://ADDRESS/mcp instead, to any number of clients. At
 a loopback address each user of this machine can use it, unless a bearer token is set. Any
-other address needs a token, and TLS or --insecure-http. [http] in the config has further
+other address needs a token, and TLS or --insecure-http. --http systemd takes the socket of
+a systemd unit, and tells systemd when it is ready. [http] in the config has further
 settings. /healthz and /readyz answer health checks. docs/http.md describes it all.`,
 		Example: `  bulkhead serve
   bulkhead serve --plugin chant --project ~/src/app
   bulkhead serve --config team.toml --log-level debug
   bulkhead serve --http 127.0.0.1:8808 --token-file ~/.config/bulkhead/token
+  bulkhead serve --http systemd --config /etc/bulkhead-server/bulkhead.toml
   echo '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' | bulkhead serve`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -68,6 +70,9 @@ settings. /healthz and /readyz answer health checks. docs/http.md describes it a
 			s := server{http: http, watch: !noWatch, open: o.open}
 			s.reload = func(h *host.Host) error { return h.Reload(c.Context()) }
 			return logged(&o, func() error {
+				if http.Address != "" {
+					o.tellSystemd(c.Context(), &s)
+				}
 				if http.Address == "" && term.IsTerminal(os.Stdin) {
 					fmt.Fprintln(o.stderr, "bulkhead serve waits for the messages of an MCP client on its standard input, which is this terminal: have a client start it, with `bulkhead client add`. Ctrl-D ends it.")
 				}

@@ -12,7 +12,7 @@ import (
 // addHTTPFlags defines the flags of serve that select and configure HTTP.
 func addHTTPFlags(c *cobra.Command, http *host.HTTPOptions) {
 	f := c.Flags()
-	f.StringVar(&http.Address, "http", "", "serve Streamable HTTP at this `address`, HOST:PORT, instead of stdio")
+	f.StringVar(&http.Address, "http", "", "serve Streamable HTTP at this `address`, HOST:PORT, instead of stdio; systemd: at\nthe socket of a systemd unit")
 	f.StringVar(&http.TokenFile, "token-file", "", "`file` with the bearer token that clients must send (see bulkhead token new)")
 	f.StringVar(&http.TokenEnv, "token-env", "", "`name` of a variable with the bearer token")
 	f.BoolVar(&http.Tokens, "tokens", false, "accept the named tokens of bulkhead token new NAME; each request needs a token")
@@ -47,6 +47,9 @@ func (o *options) serveHTTP(http *host.HTTPOptions) error {
 		}
 		*path = abs
 		o.Private = append(o.Private, abs)
+	}
+	if http.Address == fromSystemd {
+		return listenFromSystemd(http)
 	}
 	return nil
 }
