@@ -41,6 +41,7 @@ var statements = []struct{ page, text, directory, name, format string }{
 	{"http.md", "| time for a header, for a body | %s, ", "internal/protocol/httpserver", "headerTimeout", "s"},
 	{"http.md", "for a body | 10 s, %s |", "internal/protocol/httpserver", "bodyTimeout", "s"},
 	{"http.md", "to take what is written at once | %s |", "internal/protocol/httpserver", "writeTimeout", "s"},
+	{"http.md", "connection of HTTP/2 at once | %s |", "internal/protocol/httpserver", "maxConcurrent", ""},
 	{"http.md", "| idle connection | %s |", "internal/protocol/httpserver", "idleTimeout", "min"},
 	{"http.md", "| requests that are handled at once | %s |", "internal/protocol/httpserver", "maxRequests", ""},
 	{"http.md", "| streams of GET and `subscriptions/listen` | %s |", "internal/protocol/httpserver", "maxStreams", ""},

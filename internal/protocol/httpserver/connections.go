@@ -149,7 +149,8 @@ func (c *connections) end(conn net.Conn, has *connection) {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		raw = encrypted.NetConn() // closing the other one would wait for a client that does not read
 	}
-	if has.answering || has.state == http.StateIdle || has.state == http.StateNew && raw != conn { // the handshake of the latter may not be complete
+	isHTTP2 := raw != conn && has.state == http.StateActive && conn.(*tls.Conn).ConnectionState().NegotiatedProtocol == "h2" // which has no such answer
+	if isHTTP2 || has.answering || has.state == http.StateIdle || has.state == http.StateNew && raw != conn { // the handshake of the latter may not be complete
 		_ = raw.Close()
 		return
 	}

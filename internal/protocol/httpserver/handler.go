@@ -38,7 +38,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.endpoint(w, r, "")
 	default:
 		if endpoint, ok := s.config.Resource.endpointOf(r.URL.Path); ok {
-			s.config.Resource.metadata(w, r, endpoint)
+			if !s.allowPage(w, r) {
+				s.config.Resource.metadata(w, r, endpoint)
+			}
 			return
 		}
 		if project, ok := strings.CutPrefix(r.URL.Path, Path+"/"); ok && isEndpointName(project) && s.config.View != nil {
@@ -70,11 +72,18 @@ func (s *Server) endpoint(w http.ResponseWriter, r *http.Request, project string
 	switch {
 	case !s.allowsHost(r.Host, loopback):
 		s.report(r, RefusedHost, "its Host header is not allowed", nil, "host", shown(r.Host))
-		refuse(w, http.StatusForbidden, "the Host header is not allowed: add the host to hosts in [http]")
+		status := http.StatusForbidden
+		if r.ProtoMajor == 2 { // the client may have used a connection to another host with the same address and certificate
+			status = http.StatusMisdirectedRequest
+		}
+		refuse(w, status, "the Host header is not allowed: add the host to hosts in [http]")
 		return
 	case !s.allowsOrigin(r.Header["Origin"], loopback):
 		s.report(r, RefusedOrigin, "its Origin header is not allowed", nil, "origin", shown(r.Header.Get("Origin")))
 		refuse(w, http.StatusForbidden, "the Origin header is not allowed: add the origin to origins in [http]")
+		return
+	}
+	if s.allowPage(w, r) {
 		return
 	}
 	by := access{Access: &local}

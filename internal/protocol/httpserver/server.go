@@ -47,7 +47,9 @@ const (
 	retryAfter     = "1"      // seconds, of a response with status 503
 	stopGrace      = 400 * time.Millisecond
 	answerGrace    = 100 * time.Millisecond
-	sweepIntervals = 4 // in the time after which an idle session expires
+	maxConcurrent  = 100       // requests of a connection of HTTP/2 at once
+	maxReceived    = 256 << 10 // bytes of a connection of HTTP/2 that were received and not read
+	sweepIntervals = 4         // in the time after which an idle session expires
 )
 
 // Config configures a Server. Gateway is required.
@@ -143,8 +145,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, drain func() time.Du
 		ConnState:         s.connections.changed,
 		ErrorLog:          s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 		Protocols:         new(http.Protocols),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxConcurrent, MaxReceiveBufferPerConnection: maxReceived, MaxReceiveBufferPerStream: maxReceived,
+			WriteByteTimeout: writeTimeout,
+		},
 	}
 	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetHTTP2(true) // over TLS, if the listener's configuration offers it
 	sweeping, stopSweeping := context.WithCancel(ctx)
 	defer stopSweeping()
 	go s.sessions.sweep(sweeping)

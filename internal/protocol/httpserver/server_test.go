@@ -3,6 +3,7 @@ package httpserver
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -178,13 +179,20 @@ type fixture struct {
 	stop    context.CancelFunc
 	served  chan error
 	address net.Addr
+	base    string // of URLs
 }
 
 // run runs a test of a server in a synctest bubble.
 func run(t *testing.T, config Config, test func(t *testing.T, f *fixture)) {
 	t.Helper()
+	runOver(t, config, nil, test)
+}
+
+// runOver is run over TLS, if the server's configuration is not nil.
+func runOver(t *testing.T, config Config, encryption *tls.Config, test func(t *testing.T, f *fixture)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fixture{t: t, b: newBackend(), net: newNetwork(), served: make(chan error, 1), address: loopback}
+		f := &fixture{t: t, b: newBackend(), net: newNetwork(), served: make(chan error, 1), address: loopback, base: "http://127.0.0.1:8808"}
 		var err error
 		f.g, err = gateway.New(gateway.Config{Name: "fake", Version: "1", Tools: tools, Offers: offers, Logging: true}, f.b)
 		if err != nil {
@@ -194,8 +202,14 @@ func run(t *testing.T, config Config, test func(t *testing.T, f *fixture)) {
 		f.s = New(config)
 		var ctx context.Context
 		ctx, f.stop = context.WithCancel(t.Context())
-		go func() { f.served <- f.s.Serve(ctx, f.net, func() time.Duration { return time.Second }) }()
 		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return f.net.dial(f.address) }}
+		listener := net.Listener(f.net)
+		if encryption != nil {
+			f.base = "https://127.0.0.1:8808"
+			listener = tls.NewListener(listener, encryption)
+			transport.TLSClientConfig, transport.ForceAttemptHTTP2 = &tls.Config{InsecureSkipVerify: true}, true
+		}
+		go func() { f.served <- f.s.Serve(ctx, listener, func() time.Duration { return time.Second }) }()
 		f.client = &http.Client{Transport: transport}
 		test(t, f)
 		transport.CloseIdleConnections()
@@ -216,7 +230,7 @@ type answered struct {
 // do sends a request. Headers are alternating names and values, which replace the usual ones; an empty value removes one.
 func (f *fixture) send(ctx context.Context, method, path, body string, headers ...string) (*http.Response, error) {
 	f.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, method, "http://127.0.0.1:8808"+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, f.base+path, strings.NewReader(body))
 	if err != nil {
 		f.t.Fatal(err)
 	}
