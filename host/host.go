@@ -100,6 +100,7 @@ func Open(o Options) (*Host, error) {
 	if err := h.dispatcher.Open(); err != nil {
 		return nil, err
 	}
+	h.keepRevocations(h.ended, found)
 	return h, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -51,7 +52,23 @@ func (h *Host) reloadLocked(ctx context.Context, unchanged hclog.Level) error {
 		h.gateway.Warn("bulkhead", "a change of the configuration is rejected, and the previous configuration stays in force: "+reason)
 	}
 	h.rejectedReason = reason
-	return err
+	return errors.Join(err, h.readmit(ctx))
+}
+
+// readmit ends the service of plugins that may not be served any more, such as revoked ones, after a change was rejected: an error elsewhere
+// must not keep them.
+func (h *Host) readmit(ctx context.Context) error {
+	old := h.catalog()
+	found, refused := old.Readmit()
+	h.keepRevocations(ctx, found)
+	if !refused {
+		return nil
+	}
+	projects := []*catalog.Catalog{catalog.New(found)}
+	if h.views.Load() != nil {
+		projects = projects[0].Projects()
+	}
+	return h.apply(ctx, old, projects)
 }
 
 const notChanged = "the configuration was read again, and has not changed"
@@ -69,6 +86,7 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 		return err
 	}
 	h.rejected = found.Watched()
+	h.keepRevocations(ctx, found)
 	switch {
 	case found.Untrusted != nil && !isRevoked(old, found.Untrusted):
 		return &UsageError{Err: found.Untrusted}
@@ -96,6 +114,18 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 	if err := errors.Join(err, wrongModules(old, next)); err != nil {
 		return &UsageError{Err: err}
 	}
+	if err := h.apply(ctx, old, projects); err != nil {
+		return err
+	}
+	h.rejected = nil
+	if next.ServesSame(old) { // only messages that name a line differ
+		h.options.Log.Log(unchanged, notChanged)
+	}
+	return nil
+}
+
+// apply serves the complete Catalogs of projects, of which the first is that of the server's own, in the place of old and its projects.
+func (h *Host) apply(ctx context.Context, old *catalog.Catalog, projects []*catalog.Catalog) error {
 	served, err := h.prepareViews(projects)
 	if err != nil {
 		return err
@@ -109,13 +139,20 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 	}
 	h.dispatcher.Apply(executed)
 	h.applyViews(served)
-	h.rejected = nil
-	if next.ServesSame(old) { // only messages that name a line differ
-		h.options.Log.Log(unchanged, notChanged)
-		return nil
+	if next := projects[0]; !next.ServesSame(old) {
+		h.reportChange(old, next)
 	}
-	h.reportChange(old, next)
 	return nil
+}
+
+// keepRevocations keeps the lists of revoked plugins that are in force, so that older ones are refused. Without that, they are in force
+// nevertheless.
+func (h *Host) keepRevocations(ctx context.Context, found *discovery.Found) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // another process may hold the lock of their directory
+	defer cancel()
+	if err := found.KeepRevocations(ctx); err != nil {
+		h.options.Log.Warn("a list of revoked plugins is not kept, so an older one would be accepted later", "reason", err.Error())
+	}
 }
 
 // isRevoked reports whether the user has withdrawn trust from the config or the plugins that are served, so that serving them must end.
@@ -142,11 +179,12 @@ func (h *Host) reloadOptions(old *catalog.Catalog) Options {
 	return o
 }
 
-// newFaults returns an error for each plugin of next that is left out because of an error. It skips plugins that old leaves out too.
+// newFaults returns an error for each plugin of next that is left out because of an error. It skips plugins that old leaves out too, and those
+// that may not be served at all.
 func newFaults(old, next *catalog.Catalog) error {
 	var errs []error
 	for _, p := range next.Plugins {
-		if !p.IsFaulty() {
+		if !p.IsFaulty() || p.Refused { // to end the service of a refused plugin is the purpose of the change
 			continue
 		}
 		known := slices.ContainsFunc(old.Plugins, func(before *catalog.Plugin) bool {

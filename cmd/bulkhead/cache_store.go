@@ -96,6 +96,8 @@ func printStore(w io.Writer, c *install.StoreContent) {
 		switch {
 		case p.Problem != "":
 			use = excerpt(p.Problem)
+		case p.Revoked != "":
+			use = excerpt(p.Revoked)
 		case p.Pinned:
 			use = "pinned"
 		}

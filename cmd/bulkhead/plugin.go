@@ -27,7 +27,7 @@ func newPlugin() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newPluginNew(), newPluginBuild(), newPluginDev(), newPluginCheck(), newPluginInspect(), newPluginSchema(), newPluginConform(), newPluginTest(), newPluginImport(), newPluginPush())
+	c.AddCommand(newPluginNew(), newPluginBuild(), newPluginDev(), newPluginCheck(), newPluginInspect(), newPluginSchema(), newPluginConform(), newPluginTest(), newPluginImport(), newPluginPush(), newPluginRevoke())
 	return c
 }
 

@@ -40,13 +40,16 @@ are found in the directory of file:PATH, by names that differ in the version onl
 the tags of a registry. Web servers do not list versions: bulkhead add REF --repin accepts
 a newer one. If the config names a signer, the new version must be signed with that key.
 
-  --check         only list what is outdated
+Lists of revoked plugins that the config or the ceiling names are fetched first, always.
+
+  --check         only list what is outdated, or revoked
   --to VERSION    pin this version, also an older one
   --pinned        fetch exactly what the config pins, as far as the store does not have it,
                   or has it damaged; ask nothing, and leave the config as it is
 
 Exit codes: 0 success; 1 a plugin is outdated (--check), was not updated, cannot be
-fetched, is no longer what the config pins, or may not be served; 2 usage error, or the config is invalid or
+fetched, is no longer what the config pins, or may not be served, or a list of revoked
+plugins cannot be fetched; 2 usage error, or the config is invalid or
 not trusted.`,
 		Example: `  bulkhead update --check
   bulkhead update
@@ -64,7 +67,7 @@ not trusted.`,
 	f.BoolVar(&u.pinned, "pinned", false, "fetch what the config pins, and change nothing")
 	f.BoolVarP(&u.yes, "yes", "y", false, "accept versions that ask for more without a prompt")
 	f.BoolVar(&u.dryRun, "dry-run", false, "show the differences, change nothing")
-	f.BoolVar(&u.asJSON, "json", false, "print JSON: {\"ok\", \"plugins\": [{\"plugin\", \"version\", \"from\", \"at\", \"state\", \"problem\", …}]};\nnever prompts")
+	f.BoolVar(&u.asJSON, "json", false, "print JSON: {\"ok\", \"plugins\": [{\"plugin\", \"version\", \"from\", \"at\", \"state\", \"problem\", …}]},\nwith \"revocations\" if lists are named; never prompts")
 	names := options{}
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		names.Options = u.host
@@ -81,28 +84,85 @@ func (u *updateCommand) run(c *cobra.Command, names []string) error {
 		return usage.Errorf("--to %s: name the plugin", oneLine(u.to))
 	case u.pinned && len(names) > 0:
 		return usage.Errorf("--pinned fetches all plugins of the config: leave out %s", oneLine(names[0]))
-	case u.pinned:
-		return u.fetchPinned(c)
 	}
 	if u.to != "" {
 		if err := install.CheckVersion(u.to); err != nil {
 			return fmt.Errorf("--to: %w", err)
 		}
 	}
-	var updates []install.Update
-	err := withProgress(func(fetcher fetchers) (err error) {
-		updates, err = install.Updates(c.Context(), u.host, names, fetcher)
+	lists, err := u.fetchRevocations(c)
+	if err != nil {
 		return err
+	}
+	if u.pinned {
+		return u.fetchPinned(c, lists)
+	}
+	updates := []install.Update{}
+	err = withProgress(func(fetcher fetchers) (err error) {
+		updates, err = install.Updates(c.Context(), u.host, names, fetcher)
+		return exceptNothing(err, lists)
 	})
 	if err != nil {
 		return err
 	}
 	if u.check {
-		ok := !slices.ContainsFunc(updates, func(up install.Update) bool { return up.State == install.Outdated || up.State == install.Failed })
-		err = printResult(c, u.asJSON, map[string]any{"ok": ok, "plugins": updates}, func(w page) { printUpdates(w, updates) })
+		ok := listsAreFetched(lists) && !slices.ContainsFunc(updates, func(up install.Update) bool {
+			return up.State == install.Outdated || up.State == install.Failed || up.Refused != ""
+		})
+		err = printResult(c, u.asJSON, updateResult(ok, updates, lists), func(w page) { printUpdates(w, updates) })
 		return resultError(err, ok)
 	}
-	return u.update(c, updates)
+	return u.update(c, updates, lists)
+}
+
+// fetchRevocations fetches the lists of revoked plugins, and prints what has become of each.
+func (u *updateCommand) fetchRevocations(c *cobra.Command) (lists []install.RevocationList, err error) {
+	err = withProgress(func(fetcher fetchers) (err error) {
+		lists, err = install.FetchRevocations(c.Context(), u.host, fetcher)
+		return err
+	})
+	if err == nil {
+		err = printPage(textOf(c.OutOrStdout(), u.asJSON), func(w page) { printRevocations(w, lists) })
+	}
+	return lists, err
+}
+
+// exceptNothing returns nil if there is no config, but a ceiling that names lists: they were fetched.
+func exceptNothing(err error, lists []install.RevocationList) error {
+	if lists != nil && errors.Is(err, install.ErrNothingPinned) {
+		return nil
+	}
+	return err
+}
+
+func listsAreFetched(lists []install.RevocationList) bool {
+	return !slices.ContainsFunc(lists, func(l install.RevocationList) bool { return l.State == install.Failed })
+}
+
+// updateResult is the JSON of a result.
+func updateResult(ok bool, plugins any, lists []install.RevocationList) map[string]any {
+	result := map[string]any{"ok": ok, "plugins": plugins}
+	if lists != nil {
+		result["revocations"] = lists
+	}
+	return result
+}
+
+func printRevocations(w page, lists []install.RevocationList) {
+	for _, l := range lists {
+		fmt.Fprintf(w, "%s  revoked plugins  %s\n", w.paint(fmt.Sprintf("%-8s", l.State)), oneLine(l.From))
+		switch {
+		case l.Serial == 0:
+			fmt.Fprintf(w, "          %s: there is no list, so no plugin is served\n", oneLine(l.At))
+		case l.Expired:
+			fmt.Fprintf(w, "          %s: list %d expired on %s, and stays in force\n", oneLine(l.At), l.Serial, l.Expires)
+		default:
+			fmt.Fprintf(w, "          list %d, entries: %d, valid until %s\n", l.Serial, l.Revoked, l.Expires)
+		}
+		if l.Problem != "" {
+			fmt.Fprintf(w, "          %s: %s\n", oneLine(l.At), excerpt(l.Problem))
+		}
+	}
 }
 
 // fetchers returns the Fetcher for a reference.
@@ -117,17 +177,17 @@ func withProgress(fetch func(fetcher fetchers) error) error {
 	})
 }
 
-func (u *updateCommand) fetchPinned(c *cobra.Command) error {
+func (u *updateCommand) fetchPinned(c *cobra.Command, lists []install.RevocationList) error {
 	var stored []install.Stored
 	err := withProgress(func(fetcher fetchers) (err error) {
 		stored, err = install.FetchPinned(c.Context(), u.host, fetcher)
-		return err
+		return exceptNothing(err, lists)
 	})
 	if err != nil {
 		return err
 	}
-	ok := !slices.ContainsFunc(stored, func(s install.Stored) bool { return s.State == install.Failed || s.State == install.Refused })
-	err = printResult(c, u.asJSON, map[string]any{"ok": ok, "plugins": stored}, func(w page) { printStored(w, stored) })
+	ok := listsAreFetched(lists) && !slices.ContainsFunc(stored, func(s install.Stored) bool { return s.State == install.Failed || s.State == install.Refused })
+	err = printResult(c, u.asJSON, updateResult(ok, stored, lists), func(w page) { printStored(w, stored) })
 	return resultError(err, ok)
 }
 
@@ -140,8 +200,8 @@ type updated struct {
 }
 
 // update updates the plugins one after the other. A plugin that is not updated does not keep the others from it.
-func (u *updateCommand) update(c *cobra.Command, updates []install.Update) error {
-	results, ok := []updated{}, true
+func (u *updateCommand) update(c *cobra.Command, updates []install.Update, lists []install.RevocationList) error {
+	results, ok := []updated{}, listsAreFetched(lists)
 	out := textOf(c.OutOrStdout(), u.asJSON)
 	for _, up := range updates {
 		result := updated{Update: up, To: u.to}
@@ -153,7 +213,7 @@ func (u *updateCommand) update(c *cobra.Command, updates []install.Update) error
 		case result.To == "" || result.To == up.Version:
 			result.To = ""
 			err = printPage(out, func(w page) { printUpdates(w, []install.Update{up}) })
-			ok = ok && up.State != install.Failed
+			ok = ok && up.State != install.Failed && up.Refused == ""
 		default:
 			err = u.apply(c.Context(), c.InOrStdin(), out, &result)
 			ok = ok && (result.Updated || u.dryRun)
@@ -167,7 +227,7 @@ func (u *updateCommand) update(c *cobra.Command, updates []install.Update) error
 		fmt.Fprintln(out, "The config names no plugin that is fetched.")
 	}
 	if u.asJSON {
-		if err := printJSON(c.OutOrStdout(), map[string]any{"ok": ok, "plugins": results}); err != nil {
+		if err := printJSON(c.OutOrStdout(), updateResult(ok, results, lists)); err != nil {
 			return err
 		}
 	}
@@ -244,6 +304,9 @@ func printUpdates(w page, updates []install.Update) {
 		}
 		if u.Problem != "" {
 			fmt.Fprintf(w, "          %s: %s\n", oneLine(u.At), excerpt(u.Problem))
+		}
+		if u.Refused != "" {
+			fmt.Fprintf(w, "          %s %s: %s\n", w.paint("refused:"), oneLine(u.At), excerpt(u.Refused))
 		}
 	}
 	if len(updates) == 0 {

@@ -8,6 +8,7 @@
 //     replaces the variables of paths, such as ${project}
 //   - trust: records of what the user has agreed to, by path and digest
 //   - store: the plugins that were fetched, by the digests of their manifests
+//   - revocation: signed lists of plugins that must not be served any more
 //   - ready: what a plugin requires beyond a grant, such as an initialized directory of the project
 //   - discovery: finds the config or the plugins directory, the ceiling, the directories that ${project} and ${home} stand for, the state
 //     and cache directories; reads credentials

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
@@ -55,6 +56,7 @@ func Examine(ctx context.Context, o discovery.Options) []Check {
 	e.trust()
 	e.cache(ctx)
 	e.store()
+	e.revocations(time.Now())
 	e.derived()
 	e.state()
 	e.audit()

@@ -33,15 +33,15 @@ type Stored struct {
 // FetchPinned puts each plugin of the config that was fetched, as it is pinned, into the store, unless it is there already. The config must be
 // one that a host with these options would use. fetcher returns the Fetcher for a reference.
 func FetchPinned(ctx context.Context, o discovery.Options, fetcher func(reference string) *source.Fetcher) ([]Stored, error) {
+	all := []Stored{}
 	f, err := readFetched(o)
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	admission, err := discovery.FindAdmission(o, f.config)
 	if err != nil {
 		return nil, err
 	}
-	all := []Stored{}
 	for _, p := range f.plugins {
 		stored := fetchPinned(ctx, f.store, p, admission, fetcher)
 		if ctx.Err() != nil {
@@ -78,7 +78,7 @@ func fetchPinned(ctx context.Context, plugins store.Store, p config.Plugin, admi
 		s.State, problems = Failed, []string{err.Error()}
 	}
 	if refusal != nil {
-		s.State, problems = Refused, append([]string{refusal.What + ": " + refusal.Remedy}, problems...)
+		s.State, problems = Refused, append([]string{refusal.String()}, problems...)
 	}
 	s.Problem = strings.Join(problems, "; ")
 	return s

@@ -51,7 +51,7 @@ func compareWithPinned(o discovery.Options, c *config.Config, index int, m *mani
 	}
 	manifests := &manifest.Cache{}
 	manifests.Use(old)
-	was, err := catalog.LookWith(discovery.WithManifests(o, manifests), before)
+	was, err := catalog.LookWith(discovery.WithoutAdmission(discovery.WithManifests(o, manifests)), before)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
@@ -31,7 +32,8 @@ type StoredPlugin struct {
 	Size    int64     `json:"size,omitempty"` // bytes of the archive
 	Fetched time.Time `json:"fetched,omitzero"`
 	Dir     string    `json:"dir"`
-	Pinned  bool      `json:"pinned"` // whether the config in force pins it
+	Pinned  bool      `json:"pinned"`            // whether the config in force pins it
+	Revoked string    `json:"revoked,omitempty"` // why it is not served, if a list of the ceiling or of the config in force revokes it
 	Problem string    `json:"problem,omitempty"`
 }
 
@@ -59,10 +61,15 @@ func ListStore(o discovery.Options) (*StoreContent, error) {
 		return nil, err
 	}
 	c := &StoreContent{Dir: plugins.Dir, Plugins: []StoredPlugin{}, store: plugins}
-	pinned := c.pinned(o)
+	f := c.fetched(o)
+	admission, err := discovery.FindAdmission(o, f.config)
+	if err != nil {
+		return nil, err
+	}
 	for _, i := range items {
 		p := StoredPlugin{Plugin: i.Name, Version: i.Version, Digest: i.Digest, From: i.Origin.From, Size: i.Origin.Size, Fetched: i.Origin.Fetched, Dir: i.Dir}
-		p.Pinned = slices.Contains(pinned, i.Digest)
+		p.Pinned = slices.ContainsFunc(f.plugins, func(pin config.Plugin) bool { return pin.SHA256 == i.Digest })
+		p.Revoked = admission.Revoked(i.Digest, i.Module)
 		if i.Problem != nil {
 			p.Problem = i.Problem.Error()
 		}
@@ -74,21 +81,16 @@ func ListStore(o discovery.Options) (*StoreContent, error) {
 	return c, nil
 }
 
-// pinned returns the digests of the plugins of the config in force that were fetched.
-func (c *StoreContent) pinned(o discovery.Options) []string {
+// fetched returns the plugins of the config in force that were fetched; none if there is no config, or if it cannot be used.
+func (c *StoreContent) fetched(o discovery.Options) *fetchedPlugins {
 	f, err := readFetched(o)
-	if errors.Is(err, errNothingPinned) {
-		return nil
+	if err == nil {
+		return f
 	}
-	if err != nil {
+	if !errors.Is(err, ErrNothingPinned) {
 		c.unknown = err
-		return nil
 	}
-	var digests []string
-	for _, p := range f.plugins {
-		digests = append(digests, p.SHA256)
-	}
-	return digests
+	return &fetchedPlugins{}
 }
 
 // ClearedStore says what ClearStore has removed.

@@ -40,6 +40,7 @@ type Update struct {
 	Beyond  string `json:"beyond,omitempty"`
 	State   string `json:"state"`
 	Problem string `json:"problem,omitempty"` // why State is Unknown or Failed
+	Refused string `json:"refused,omitempty"` // why the pinned version is not served, such as that it is revoked
 
 	// Catalogue is the address of the catalogue that lists the versions of the plugin; empty if its source does.
 	Catalogue string `json:"catalogue,omitempty"`
@@ -57,7 +58,8 @@ type fetchedPlugins struct {
 	store   store.Store
 }
 
-var errNothingPinned = errors.New("nothing is pinned")
+// ErrNothingPinned says that there is no config.
+var ErrNothingPinned = errors.New("nothing is pinned")
 
 // readFetched reads the config, which must be one that a host with these options would use.
 func readFetched(o discovery.Options) (*fetchedPlugins, error) {
@@ -66,7 +68,7 @@ func readFetched(o discovery.Options) (*fetchedPlugins, error) {
 		return nil, err
 	}
 	if !file.Exists {
-		return nil, usage.Errorf("there is no %s, so %w: add plugins with `bulkhead add REF`, or pass the config's path with --config", source.File, errNothingPinned)
+		return nil, usage.Errorf("there is no %s, so %w: add plugins with `bulkhead add REF`, or pass the config's path with --config", source.File, ErrNothingPinned)
 	}
 	c, problems, err := discovery.ParseTrusted(o, source, file.Data)
 	if err == nil {
@@ -87,14 +89,18 @@ func readFetched(o discovery.Options) (*fetchedPlugins, error) {
 
 // Updates returns which versions there are of the named plugins, or of all if there are no names.
 func Updates(ctx context.Context, o discovery.Options, names []string, fetcher func(reference string) *source.Fetcher) ([]Update, error) {
+	all := []Update{}
 	f, err := readFetched(o)
+	if err != nil {
+		return all, err
+	}
+	admission, err := discovery.FindAdmission(o, f.config)
 	if err != nil {
 		return nil, err
 	}
-	all := []Update{}
 	var known []string
 	for _, p := range f.plugins {
-		u := f.describe(p)
+		u := f.describe(p, admission)
 		known = append(known, u.Plugin)
 		if len(names) == 0 || slices.Contains(names, u.Plugin) {
 			all = append(all, u)
@@ -125,11 +131,15 @@ func Updates(ctx context.Context, o discovery.Options, names []string, fetcher f
 }
 
 // describe returns what the config and the store say about a plugin.
-func (f *fetchedPlugins) describe(p config.Plugin) Update {
+func (f *fetchedPlugins) describe(p config.Plugin, admission *discovery.Admission) Update {
 	u := Update{Wanted: p.Version, From: p.From, At: p.At("from"), signer: p.Signer}
 	_, u.Version = config.SplitVersion(p.Version)
 	if m, problems := manifest.Load(f.store.Path(p.SHA256)); problems.Err() == nil && m.Digest == p.SHA256 {
 		u.Plugin, u.Version = m.Name, m.Version
+		p.Path = m.Dir
+		if r := admission.Refusal(p, m); r != nil {
+			u.Refused = r.String()
+		}
 	}
 	return u
 }

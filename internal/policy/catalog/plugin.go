@@ -23,6 +23,7 @@ type Plugin struct {
 	Manifest *manifest.Manifest // nil if it cannot be read
 	Grant    config.Grant       // valid only if Problems contains no error
 	Problem  string             // why the plugin offers nothing; empty if it is offered
+	Refused  bool               // whether it may not be served at all, for a reason in Problems: see discovery.Admission
 	Problems tomlfile.Problems  // problems of the manifest, and of the plugin's table in the config
 	Tools    []*Tool            // the granted tools
 	Log      hclog.Logger       // named after the plugin
@@ -39,7 +40,7 @@ type Plugin struct {
 
 // newPlugin decides what a plugin is granted.
 func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags config.Flags, alone bool) *Plugin {
-	p := &Plugin{Index: index, Name: c.Name(), Entry: c.Entry, Manifest: c.Manifest, Problems: c.Problems}
+	p := &Plugin{Index: index, Name: c.Name(), Entry: c.Entry, Manifest: c.Manifest, Problems: c.Problems, Refused: c.Refused}
 	p.Log = found.Options.Log.Named(p.Name)
 	if c.Problems.Err() == nil {
 		places := placesOf(found.Places, p.Name)

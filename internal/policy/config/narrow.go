@@ -29,9 +29,9 @@ func (c *Ceiling) Narrow(m *manifest.Manifest, p Plugin, places Places, g Grant)
 		return g, nil
 	}
 	n := narrowing{decision: decision{m: m, p: p, places: places, grant: g}, bounds: c.places(places)}
-	own, why := c.allowed(m)
-	if why != "" {
-		problem := tomlfile.Problem{File: p.File, Line: p.Line, Key: p.Key, What: fmt.Sprintf("%s is not allowed: %s", m.Name, why), Remedy: askAdmin}
+	own, _ := c.allowed(m)
+	if why := c.Forbids(m); why != "" {
+		problem := tomlfile.Problem{File: p.File, Line: p.Line, Key: p.Key, What: why, Remedy: AskAdmin}
 		if p.File == "" {
 			problem.File = m.File
 		}
@@ -44,7 +44,19 @@ func (c *Ceiling) Narrow(m *manifest.Manifest, p Plugin, places Places, g Grant)
 	return n.grant, n.problems
 }
 
-const askAdmin = "remove it from the config, or ask the administrator of this machine to allow it"
+// Forbids returns why the plugin of m is not allowed at all; empty if it is.
+func (c *Ceiling) Forbids(m *manifest.Manifest) string {
+	if c == nil {
+		return ""
+	}
+	if _, why := c.allowed(m); why != "" {
+		return fmt.Sprintf("%s is not allowed: %s", m.Name, why)
+	}
+	return ""
+}
+
+// AskAdmin is the remedy for what a ceiling does not allow.
+const AskAdmin = "remove it from the config, or ask the administrator of this machine to allow it"
 
 // narrowing is the state of one call of Narrow, of a ceiling or of a client's table.
 type narrowing struct {
@@ -94,7 +106,7 @@ func (n *narrowing) cut(key, item, what, why string, line int) {
 	if !n.configured() {
 		file, line = n.m.File, 0
 	}
-	n.add(tomlfile.Problem{File: file, Line: line, Key: strings.TrimPrefix(n.p.Key+"."+key, "."), What: what + ": " + why, Remedy: askAdmin, Warning: true})
+	n.add(tomlfile.Problem{File: file, Line: line, Key: strings.TrimPrefix(n.p.Key+"."+key, "."), What: what + ": " + why, Remedy: AskAdmin, Warning: true})
 }
 
 func (n *narrowing) tools(b Bounds) {

@@ -15,12 +15,17 @@ import (
 // Sources is the [sources] table: where plugins are found by their names, and who may sign them. Those of a ceiling apply in addition:
 // its catalogues replace those of a config, and a plugin must be signed with a key that both pin.
 type Sources struct {
-	Catalogues []Catalogue  // nil: the key is unset
-	Keys       []PinnedKeys // in the order of the file
+	Catalogues []Catalogue // nil: the key is unset
+	// Revocations are the lists of plugins that must not be served. Those of a ceiling and of a config are all in force.
+	Revocations []SignedFile
+	Keys        []PinnedKeys // in the order of the file
 }
 
 // Catalogue is a signed list of plugins.
-type Catalogue struct {
+type Catalogue = SignedFile
+
+// SignedFile is where a signed file is, such as a catalogue.
+type SignedFile struct {
 	From string        // absolute path of a file, https://…, or oci://…
 	Key  signature.Key // the key that must have signed it
 	File string        // the file that names it
@@ -28,8 +33,11 @@ type Catalogue struct {
 	Name string // full key: sources.catalogues[0]
 }
 
-// At formats the position of the catalogue for messages.
-func (c Catalogue) At() string { return fmt.Sprintf("%s (%s:%d)", c.Name, c.File, c.Line) }
+// IsLocal reports whether From is a path.
+func (c SignedFile) IsLocal() bool { return !strings.Contains(c.From, "://") }
+
+// At formats the position for messages.
+func (c SignedFile) At() string { return fmt.Sprintf("%s (%s:%d)", c.Name, c.File, c.Line) }
 
 // PinnedKeys are the keys with which plugins of a name space must be signed.
 type PinnedKeys struct {
@@ -79,52 +87,58 @@ func (p *PinnedKeys) Problem(signer signature.Key) string {
 
 // Bounds of [sources].
 const (
-	maxCatalogues = 16
-	maxNameSpaces = 200
+	maxSignedFiles = 16
+	maxNameSpaces  = 200
 )
 
 const (
-	catalogueRemedy = `write { from = "https://…", key = "RW…" }, with the public key that signs the catalogue`
-	namesRemedy     = `write the name of a plugin, or the beginning of names and *, such as "acme-*"`
-	keyRemedy       = "write the public key of minisign, such as `bulkhead plugin push` prints it"
+	fileRemedy  = `write { from = "https://…", key = "RW…" }, with the public key that signs the file`
+	namesRemedy = `write the name of a plugin, or the beginning of names and *, such as "acme-*"`
+	keyRemedy   = "write the public key of minisign, such as `bulkhead plugin push` prints it"
 )
 
 func readSources(t *tomlfile.Table) Sources {
-	var s Sources
-	items := t.Items("catalogues")
-	if items != nil {
-		s.Catalogues = []Catalogue{}
-	}
-	if len(items) > maxCatalogues {
-		t.Fault("catalogues", fmt.Sprintf("has more than %d catalogues", maxCatalogues), "remove some")
-		items = nil
-	}
-	for i, item := range items {
-		switch {
-		case item.Wrong: // already reported
-		case item.Table == nil:
-			t.FaultItem("catalogues", i, "has no key", catalogueRemedy)
-		default:
-			s.Catalogues = append(s.Catalogues, readCatalogue(item.Table))
-		}
-	}
-	for i, c := range s.Catalogues {
-		first := slices.IndexFunc(s.Catalogues, func(have Catalogue) bool { return have.From == c.From })
-		if first < i && c.From != "" {
-			t.FaultItem("catalogues", i, fmt.Sprintf("is the catalogue of line %d too", s.Catalogues[first].Line), "remove one of them")
-		}
-	}
+	s := Sources{Catalogues: readSignedFiles(t, "catalogues"), Revocations: readSignedFiles(t, "revocations")}
 	s.readKeys(t.Table("keys"))
 	return s
 }
 
-func readCatalogue(t *tomlfile.Table) Catalogue {
-	c := Catalogue{From: t.Required("from", catalogueRemedy), File: t.File(), Line: t.Line(), Name: t.Name()}
+// readSignedFiles reads an array of signed files: nil if absent, not nil if empty.
+func readSignedFiles(t *tomlfile.Table, key string) []SignedFile {
+	items := t.Items(key)
+	if items == nil {
+		return nil
+	}
+	if len(items) > maxSignedFiles {
+		t.Fault(key, fmt.Sprintf("has more than %d %s", maxSignedFiles, key), "remove some")
+		return nil
+	}
+	all := []SignedFile{}
+	for i, item := range items {
+		switch {
+		case item.Wrong: // already reported
+		case item.Table == nil:
+			t.FaultItem(key, i, "has no key", fileRemedy)
+		default:
+			all = append(all, readSignedFile(item.Table))
+		}
+	}
+	for i, c := range all {
+		first := slices.IndexFunc(all, func(have SignedFile) bool { return have.From == c.From })
+		if first < i && c.From != "" {
+			t.FaultItem(key, i, fmt.Sprintf("is that of line %d too", all[first].Line), "remove one of them")
+		}
+	}
+	return all
+}
+
+func readSignedFile(t *tomlfile.Table) SignedFile {
+	c := SignedFile{From: t.Required("from", fileRemedy), File: t.File(), Line: t.Line(), Name: t.Name()}
 	scheme, _, isURL := strings.Cut(c.From, "://")
 	switch {
 	case c.From == "": // already reported
 	case len(c.From) > maxFrom || !visible.Only(c.From):
-		t.Fault("from", fmt.Sprintf("is longer than %d bytes, or contains invisible characters", maxFrom), catalogueRemedy)
+		t.Fault("from", fmt.Sprintf("is longer than %d bytes, or contains invisible characters", maxFrom), fileRemedy)
 	case isURL && scheme != "https" && scheme != "http" && scheme != "oci":
 		t.Fault("from", fmt.Sprintf("%s has a scheme that is not supported", tomlfile.Quote(c.From)), "write a path, https://… or oci://REGISTRY/NAME:TAG")
 	case !isURL:
@@ -132,7 +146,7 @@ func readCatalogue(t *tomlfile.Table) Catalogue {
 		c.From = absolute(dir, c.From)
 	}
 	var err error
-	if text := t.Required("key", catalogueRemedy); text != "" {
+	if text := t.Required("key", fileRemedy); text != "" {
 		if c.Key, err = signature.ParseKey(text); err != nil {
 			t.Fault("key", fmt.Sprintf("%s %v", tomlfile.Quote(text), err), keyRemedy)
 		}

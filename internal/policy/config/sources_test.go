@@ -114,7 +114,7 @@ func TestSourcesRefuses(t *testing.T) {
 		catalogue("from = \"a\\u202eb\"" + key):                                 "sources.catalogues[0].from: is longer than",
 		catalogue("from = '" + strings.Repeat("x", 2049) + "'" + key):           "sources.catalogues[0].from: is longer than",
 		catalogue("from = 'a', serial = 1" + key):                               "sources.catalogues[0].serial: is not a known key",
-		"catalogues = [{ from = 'a'" + key + " }, { from = './a'" + key + " }]": "sources.catalogues[1]: is the catalogue of line 2 too",
+		"catalogues = [{ from = 'a'" + key + " }, { from = './a'" + key + " }]": "sources.catalogues[1]: is that of line 2 too",
 		"catalogues = [" + strings.Repeat("{ from = 'a'"+key+" },", 17) + "]":   "sources.catalogues: has more than 16 catalogues",
 		"keys = ['" + adaKey + "']":                                             "sources.keys: is an array, not a table",
 		"keys = { 'a*' = '" + adaKey + "' }":                                    "sources.keys.\"a*\": is a string, not an array",

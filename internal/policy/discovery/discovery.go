@@ -26,15 +26,16 @@ type Found struct {
 	HTTP        *config.HTTPServer // nil if the config has no [http]
 	Clients     config.Clients     // the [[clients]] tables
 	Credentials []*config.Credential
-	Sources     config.Sources  // those of the config
-	Candidates  []Candidate     // plugins in the order of the config, or without a config by name
-	Ceiling     *config.Ceiling // nil if there is none; it narrows the grant of each plugin
-	Places      config.Places   // what the variables in paths stand for
-	Project     string          // name of the project of Places; empty: the server's own
-	Area        string          // see Project.Area; empty for the server's own project
-	Projects    []Project       // further projects; clients reach them over HTTP only
-	HostFiles   []string        // the host's own files and directories, which plugins must not access
-	CacheDir    string          // cache of compiled modules; empty if there is no location for it
+	Sources     config.Sources   // those of the config
+	Revocations []RevocationList // those that the ceiling and the config name
+	Candidates  []Candidate      // plugins in the order of the config, or without a config by name
+	Ceiling     *config.Ceiling  // nil if there is none; it narrows the grant of each plugin
+	Places      config.Places    // what the variables in paths stand for
+	Project     string           // name of the project of Places; empty: the server's own
+	Area        string           // see Project.Area; empty for the server's own project
+	Projects    []Project        // further projects; clients reach them over HTTP only
+	HostFiles   []string         // the host's own files and directories, which plugins must not access
+	CacheDir    string           // cache of compiled modules; empty if there is no location for it
 	// Untrusted is set if nothing is served because the user does not trust the config or the directory of plugins that
 	// was found. Config, Server, Defaults, Audit, HTTP, Credentials and Candidates are empty then.
 	Untrusted *UntrustedError
@@ -95,6 +96,8 @@ func findAll(o Options, read configReader) (*Found, error) {
 	if err := found.applyCeiling(); err != nil {
 		return nil, err
 	}
+	found.Revocations = readRevocationLists(o.System, ceiling, found.Sources)
+	found.reportRevocations(time.Now())
 	found.admit()
 	found.HostFiles = hostFiles(found)
 	return found, nil

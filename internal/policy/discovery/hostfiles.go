@@ -47,6 +47,11 @@ func hostFiles(f *Found) []string {
 			own = append(own, secret.File)
 		}
 	}
+	for _, l := range f.Revocations {
+		if l.IsLocal() {
+			own = append(own, l.From, l.From+signature.Extension)
+		}
+	}
 	own = append(own, f.HTTP.Files()...)
 	own = append(own, f.Options.Private...)
 	own = append(own, shadowedFiles(f)...)

@@ -57,6 +57,13 @@ func WithoutPlugins(o Options) Options {
 	return o
 }
 
+// WithoutAdmission returns o without the check whether plugins may be served at all, to compare what was granted to a plugin that may not be any
+// more. Nothing may be served with it.
+func WithoutAdmission(o Options) Options {
+	o.System.admitsAll = true
+	return o
+}
+
 // System contains what the host reads from its environment.
 type System struct {
 	Dir        string                           // working directory
@@ -68,6 +75,7 @@ type System struct {
 	staged    *store.Store    // nil: there is only the store of the user
 	// mayBeEmpty is set if the config may name catalogues and no plugins.
 	mayBeEmpty bool
+	admitsAll  bool // whether plugins are not checked by an Admission
 }
 
 // complete sets defaults for unset fields.

@@ -27,6 +27,7 @@ type Candidate struct {
 	Entry    config.Plugin
 	Manifest *manifest.Manifest // nil if it cannot be read at all
 	Problems tomlfile.Problems  // problems of the manifest
+	Refused  bool               // whether an Admission refuses it, which is one of the problems
 }
 
 // Name returns the name in the manifest, else the reference by which the plugin was fetched, else the name of the directory.

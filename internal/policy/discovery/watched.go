@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
@@ -71,6 +72,12 @@ func (f *Found) Watched() []string {
 	}
 	if f.Options.Development == nil && slices.ContainsFunc(f.Candidates, func(c Candidate) bool { return c.Entry.Name != "" }) {
 		paths = append(paths, folderPaths(f.Options)...)
+	}
+	for _, l := range f.Revocations {
+		paths = append(paths, revocationsIn(f.Options.System).Path)
+		if l.IsLocal() {
+			paths = append(paths, l.From, l.From+signature.Extension)
+		}
 	}
 	switch {
 	case f.Untrusted != nil:

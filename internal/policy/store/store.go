@@ -154,6 +154,7 @@ type Item struct {
 	Digest  string // SHA-256 of its manifest
 	Name    string // empty if the manifest cannot be read
 	Version string
+	Module  string // SHA-256 of its module
 	Dir     string
 	Origin  Origin
 	Problem error // what is damaged; nil: nothing
@@ -177,7 +178,7 @@ func (s Store) List() ([]Item, error) {
 		item := Item{Digest: e.Name(), Dir: path}
 		var p *Plugin
 		if p, item.Origin, item.Problem = s.load(path); p != nil {
-			item.Name, item.Version = p.Manifest.Name, p.Manifest.Version
+			item.Name, item.Version, item.Module = p.Manifest.Name, p.Manifest.Version, p.Manifest.Module.SHA256
 		}
 		items = append(items, item)
 	}

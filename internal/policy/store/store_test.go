@@ -72,7 +72,7 @@ func TestAddedPluginIsReadAsItWas(t *testing.T) {
 	if err != nil || len(items) != 1 {
 		t.Fatalf("%+v, %v", items, err)
 	}
-	if diff := cmp.Diff(Item{Digest: p.Manifest.Digest, Name: "it", Version: "1.2.0", Dir: dir, Origin: want}, items[0]); diff != "" {
+	if diff := cmp.Diff(Item{Digest: p.Manifest.Digest, Name: "it", Version: "1.2.0", Module: p.Manifest.Module.SHA256, Dir: dir, Origin: want}, items[0]); diff != "" {
 		t.Error(diff)
 	}
 	out, have, err := s.Export(p.Manifest.Digest)

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/publish"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/registry"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+)
+
+func newPluginRevoke() *cobra.Command {
+	var o publish.RevokeOptions
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "revoke LIST [PLUGIN…] [flags]",
+		Short: "Sign a list of plugins that must not be served any more",
+		Long: `Add each PLUGIN to the file LIST, increase the serial number of the list, and sign it. A
+PLUGIN is the directory of a built plugin, an archive, or the SHA-256 of a plugin.toml or
+of a module. Without one, the list is renewed only, or signed after it was edited.
+
+Machines whose config or ceiling names the list, with your public key, do not serve these
+plugins any more, wherever they come from. Publish LIST with LIST.minisig beside it, on a
+web server or as files, or push it to a registry with --push. A key signs one list.
+
+The key is that of bulkhead plugin push, or --key.`,
+		Example: `  bulkhead plugin revoke revoked.toml notes-1.2.0.plugin.tar --reason "sends notes to another server"
+  bulkhead plugin revoke revoked.toml --expires 2027-06-30
+  bulkhead plugin revoke revoked.toml --push oci://plugins.example/team/revoked:latest`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			o.File, o.Plugins = args[0], args[1:]
+			o.Password = func() (string, error) { return readPassword(c.Context(), c.InOrStdin()) }
+			o.Client = &registry.Client{Credential: registryCredential()}
+			if o.Key == "" {
+				if o.Key, err = discovery.SigningKey(discovery.System{}); err != nil {
+					return err
+				}
+			}
+			l, err := publish.Revoke(c.Context(), o)
+			if err != nil {
+				return err
+			}
+			return printResult(c, asJSON, l, func(w page) { printRevoked(w, l) })
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Reason, "reason", "", "`text` that says why, for those who use the plugins")
+	f.StringVar(&o.Expires, "expires", "", "last `day` of validity, as YYYY-MM-DD (default: in 90 days)")
+	f.StringVar(&o.Push, "push", "", "push the list to `oci://REGISTRY/NAME:TAG` too")
+	f.StringVar(&o.Key, "key", "", "`file` with the private key (default: signing.key beside the user's config)")
+	f.BoolVar(&asJSON, "json", false, "print JSON: {\"file\", \"signature\", \"serial\", \"expires\", \"revoked\": [{\"sha256\", \"plugin\", \"reason\"}],\n\"signer\", \"key_file\", \"new_key\", \"pushed\"}")
+	return c
+}
+
+func printRevoked(w page, l *publish.RevokedList) {
+	fmt.Fprintf(w, "%s  serial %d, valid until %s\n", oneLine(l.File), l.Serial, l.Expires)
+	for _, r := range l.Revoked {
+		name := r.Plugin
+		if name == "" {
+			name = "-"
+		}
+		fmt.Fprintf(w, "  %s  %s  %s\n", r.SHA256, oneLine(name), oneLine(r.Reason))
+	}
+	fmt.Fprintf(w, "Signed with %s in %s\n", l.Signer, oneLine(l.Signature))
+	if l.Pushed != "" {
+		fmt.Fprintf(w, "Pushed to %s\n", oneLine(l.Pushed))
+	}
+	if l.NewKey {
+		fmt.Fprintf(w, "\nThe key was made now: %s\nKeep a copy of it. Nobody else can sign the next list, and whoever has it can.\n", oneLine(l.KeyFile))
+	}
+	from := l.File
+	if l.Pushed != "" {
+		from = l.Pushed
+	}
+	fmt.Fprintf(w, "\nA config or a ceiling names it, where it is published:\n  [sources]\n  revocations = [{ from = %q, key = %q }]\n", from, l.Signer)
+}
