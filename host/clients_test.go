@@ -490,3 +490,78 @@ func TestViewsOfSinglePrincipalsAreBounded(t *testing.T) {
 		t.Errorf("a principal without a directory of its own: %d %s", status, body)
 	}
 }
+
+// TestStreamsEndWhenClientsAreMatchedAnew checks that no stream stays open with the rights that its principal had before a reload changed which
+// table applies to whom.
+func TestStreamsEndWhenClientsAreMatchedAnew(t *testing.T) {
+	s := serveTeam(t, "[[plugins]]\npath = '../plugins/first'\n", []hosttest.Files{ringing("first")}, "root", "eve")
+	config := filepath.Join(s.Dir, "work", "bulkhead.toml")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withTables, withoutTables := string(text), strings.Replace(string(text), teamTables, "\n[http]\ntokens = true\n", 1)
+	apply := func(text string) {
+		t.Helper()
+		s.Write(t, hosttest.Files{"work/bulkhead.toml": text})
+		if err := s.host.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ user, before, after string }{
+		{"root", withTables, strings.Replace(withTables, `match = { tokens = ["root"] }`, `match = { tokens = ["ruth"] }`, 1)}, // the table stays, for somebody else
+		{"root", withTables, strings.Replace(withTables, `name = "root"`, "name = \"root\"\nprojects = []", 1)},
+		{"root", withTables, strings.Replace(withTables, "[[clients]]", "[[clients]]\nname = 'nothing'\nmatch = { auth = 'any' }\nplugins = []\n[[clients]]", 1)},
+		{"eve", withoutTables, withTables},
+	} {
+		apply(c.before)
+		listening, legacy := s.listen(t, c.user, "", "first://x"), s.get(t, c.user)
+		if got := next(listening); !strings.Contains(got, "first://x") {
+			t.Fatalf("%s: acknowledged %s", c.user, got)
+		}
+		apply(c.after)
+		for {
+			got := next(listening)
+			if strings.Contains(got, `"id":"s"`) {
+				break
+			}
+			if !strings.Contains(got, "list_changed") {
+				t.Fatalf("%s: got %q", c.user, got)
+			}
+		}
+		for got := next(legacy); got != ""; got = next(legacy) {
+			if !strings.Contains(got, "list_changed") {
+				t.Fatalf("%s: got %q", c.user, got)
+			}
+		}
+	}
+}
+
+// get opens a session and the stream of its own messages.
+func (s *team) get(t *testing.T, user string) *bufio.Scanner {
+	t.Helper()
+	do := func(method, body, session string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, s.url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+s.tokens[user])
+		if session != "" {
+			r.Header.Set("Mcp-Session-Id", session)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = answer.Body.Close() })
+		if answer.StatusCode/100 != 2 {
+			t.Fatalf("%s: %s", method, answer.Status)
+		}
+		return answer
+	}
+	id := do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`, "").Header.Get("Mcp-Session-Id")
+	do(http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, id)
+	return bufio.NewScanner(do(http.MethodGet, "", id).Body)
+}

@@ -28,7 +28,22 @@ type views struct {
 	projects map[string]*catalog.Catalog // complete Catalogs, by the names of the projects
 	byKey    map[catalog.Key]*clientView
 	started  []discovery.Project // the projects at the start of the server
+
+	admitted context.Context // ends when a change of the config may offer a principal another view
+	end      context.CancelFunc
 }
+
+// setAdmitted sets the fields admitted and end. v is to replace before; nil: it replaces nothing.
+func (v *views) setAdmitted(before *views) {
+	if before != nil && before.own().Clients.DecidesAs(&v.own().Clients) {
+		v.admitted, v.end = before.admitted, before.end
+	} else {
+		v.admitted, v.end = context.WithCancel(context.Background())
+	}
+}
+
+// own returns the complete Catalog of the server's own project.
+func (v *views) own() *catalog.Catalog { return v.projects[""] }
 
 // clientView is what some clients are offered.
 type clientView struct {
@@ -62,6 +77,7 @@ func (h *Host) openViews(ctx context.Context) error {
 	for _, p := range projects[1:] {
 		p.ReportBeside(c)
 	}
+	now.setAdmitted(nil)
 	h.views.Store(now)
 	return nil
 }
@@ -90,53 +106,55 @@ func (v *views) find(project string, p *call.Principal) (found *clientView, key 
 var errTooManyPersonal = errors.New("too many clients with directories of their own are active: try again later")
 
 // viewOf implements httpserver.Config.View.
-func (h *Host) viewOf(ctx context.Context, project string, p *call.Principal) (*gateway.View, error) {
-	found, _, ok := h.views.Load().find(project, p)
+func (h *Host) viewOf(ctx context.Context, project string, p *call.Principal) (*gateway.View, context.Context, error) {
+	now := h.views.Load()
+	found, _, ok := now.find(project, p)
 	if ok && found == nil {
 		var err error
-		if found, err = h.addView(ctx, project, p); err != nil {
-			return nil, err
+		if found, now, err = h.addView(ctx, project, p); err != nil {
+			return nil, nil, err
 		}
 	}
 	if found == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if found.catalog.Key.Dir != "" {
 		found.used.Store(time.Now().Unix())
 	}
-	return found.view, nil
+	return found.view, now.admitted, nil
 }
 
-// addView makes the view of a principal in a project; nil if the principal gets nothing there.
-func (h *Host) addView(ctx context.Context, project string, p *call.Principal) (*clientView, error) {
+// addView makes the view of a principal in a project; nil if the principal gets nothing there. It returns the views that it belongs to.
+func (h *Host) addView(ctx context.Context, project string, p *call.Principal) (*clientView, *views, error) {
 	if err := h.lock(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer h.unlock()
 	if h.ended.Err() != nil {
-		return nil, errors.New("the host is closed")
+		return nil, nil, errors.New("the host is closed")
 	}
 	now := h.views.Load()
 	found, key, ok := now.find(project, p)
 	if !ok || found != nil {
-		return found, nil
+		return found, now, nil
 	}
 	byKey := maps.Clone(now.byKey)
 	if key.Dir != "" {
 		if err := h.makeRoom(byKey, time.Now().Add(-personalIdle)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	made := &clientView{catalog: now.projects[project].WithKey(key)}
 	var err error
 	if made.view, err = made.catalog.NewView(h.gateway, h.dispatcher.BackendOf(key)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	made.used.Store(time.Now().Unix())
 	h.dispatcher.AddView(made.catalog)
 	byKey[key] = made
-	h.views.Store(&views{now.projects, byKey, now.started})
-	return made, nil
+	now = &views{now.projects, byKey, now.started, now.admitted, now.end}
+	h.views.Store(now)
+	return made, now, nil
 }
 
 // makeRoom removes the views of single principals that were last used before a time, if there are maxPersonal of them.
@@ -182,6 +200,7 @@ func (h *Host) prepareViews(projects []*catalog.Catalog) (*viewUpdate, error) {
 		return u, err
 	}
 	u.next = &views{projects: byName(projects), byKey: map[catalog.Key]*clientView{}, started: old.started}
+	u.next.setAdmitted(old)
 	for key, v := range old.byKey {
 		var c *catalog.Catalog
 		if complete := u.next.projects[key.Project]; complete != nil {
@@ -209,7 +228,9 @@ func (h *Host) prepareViews(projects []*catalog.Catalog) (*viewUpdate, error) {
 // applyViews puts the change into effect. The dispatcher was updated before, so that a client can call whatever it finds in a list.
 func (h *Host) applyViews(u *viewUpdate) {
 	if u.next != nil {
-		h.views.Store(u.next)
+		if old := h.views.Swap(u.next); old.admitted != u.next.admitted {
+			old.end()
+		}
 	}
 	for v, served := range u.updates {
 		v.Apply(served)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -75,6 +76,13 @@ func (c *Clients) Of(p *call.Principal) (client *Client, admitted bool) {
 
 // AdmitsOthers reports whether principals that no table matches are granted everything.
 func (c *Clients) AdmitsOthers() bool { return len(c.Tables) == 0 || c.Others == othersAll }
+
+// DecidesAs reports whether each principal is decided for by the same table as in other, and may use the same projects.
+func (c *Clients) DecidesAs(other *Clients) bool {
+	return c.Others == other.Others && slices.EqualFunc(c.Tables, other.Tables, func(a, b Client) bool {
+		return a.Name == b.Name && a.UsesPrincipal() == b.UsesPrincipal() && reflect.DeepEqual(a.Match, b.Match) && reflect.DeepEqual(a.Projects, b.Projects)
+	})
+}
 
 // Table returns the table called name; nil if there is none.
 func (c *Clients) Table(name string) *Client {

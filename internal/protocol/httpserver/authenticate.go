@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
 
@@ -16,24 +17,34 @@ var local = bearer.Access{Principal: gateway.LocalUser}
 // access is what a request may use: the access that its token gives, and what its principal is offered at the endpoint.
 type access struct {
 	*bearer.Access
-	view *gateway.View
+	view     *gateway.View
+	admitted context.Context // see Config.View; nil: it does not end
+}
+
+// atEnd calls f when the principal has to be authenticated or admitted again, unless stop is called before.
+func (a access) atEnd(f func()) (stop func()) {
+	stopAccess, stopAdmitted := a.AtEnd(f), func() bool { return false }
+	if a.admitted != nil {
+		stopAdmitted = context.AfterFunc(a.admitted, f)
+	}
+	return func() { stopAccess(); stopAdmitted() }
 }
 
 // canEnd reports whether the view may end before the server does.
 func (s *Server) canEnd(v *gateway.View) bool { return v != s.config.Gateway.View }
 
-// viewOf returns what a principal is offered at the endpoint of a project; nil if it answered with an error. A project that the principal
-// may not use looks like one that does not exist.
-func (s *Server) viewOf(w http.ResponseWriter, r *http.Request, project string, p *call.Principal) *gateway.View {
+// viewOf returns what a principal is offered at the endpoint of a project, and Config.View's context; nil if it answered with an error. A
+// project that the principal may not use looks like one that does not exist.
+func (s *Server) viewOf(w http.ResponseWriter, r *http.Request, project string, p *call.Principal) (*gateway.View, context.Context) {
 	if s.config.View == nil {
-		return s.config.Gateway.View
+		return s.config.Gateway.View, nil
 	}
-	view, err := s.config.View(r.Context(), project, p)
+	view, admitted, err := s.config.View(r.Context(), project, p)
 	switch {
 	case err != nil:
 		refuseBusy(w, nil, err.Error())
 	case view != nil:
-		return view
+		return view, admitted
 	case project == "":
 		s.report(r, RefusedClient, "its principal is granted nothing", p)
 		refuse(w, http.StatusForbidden, "this server offers you nothing: ask its administrator")
@@ -41,7 +52,7 @@ func (s *Server) viewOf(w http.ResponseWriter, r *http.Request, project string, 
 		s.report(r, RefusedProject, "there is no such project of its principal", p, "project", shown(project))
 		refuse(w, http.StatusNotFound, "there is no such project")
 	}
-	return nil
+	return nil, nil
 }
 
 // authenticate returns the access of a request to the endpoint of a project. If it has none, it answers with an error, and returns nil.

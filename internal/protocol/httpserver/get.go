@@ -62,7 +62,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, by access) {
 		}
 	}
 	reader := st.attach(from)
-	defer by.AtEnd(func() { st.disconnectReader(reader) })()
+	defer by.atEnd(func() { st.disconnectReader(reader) })()
 	defer st.detach(reader)
 	a := &answer{w: w, r: r, stream: st, reader: reader, session: session}
 	if st == session.own {

@@ -92,7 +92,7 @@ func (s *Server) endpoint(w http.ResponseWriter, r *http.Request, project string
 			return
 		}
 	}
-	if by.view = s.viewOf(w, r, project, by.Principal); by.view == nil {
+	if by.view, by.admitted = s.viewOf(w, r, project, by.Principal); by.view == nil {
 		return
 	}
 	switch r.Method {

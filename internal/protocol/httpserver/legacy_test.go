@@ -57,17 +57,17 @@ func TestRequestsOutsideOfSessionsAreRefused(t *testing.T) {
 func TestSessionOfOtherPrincipalIsUnknown(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
 		id := f.open("2025-11-25")
-		if f.s.sessions.find(id, access{&bearer.Access{Principal: gateway.TokenHolder}, f.g.View}) != nil {
+		if f.s.sessions.find(id, access{Access: &bearer.Access{Principal: gateway.TokenHolder}, view: f.g.View}) != nil {
 			t.Error("another principal finds the session")
 		}
 		other, err := f.g.NewView(gateway.Config{Name: "other", Version: "1"}, f.b, "other")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.s.sessions.find(id, access{&local, other}) != nil {
+		if f.s.sessions.find(id, access{Access: &local, view: other}) != nil {
 			t.Error("the session is found in another view")
 		}
-		s := f.s.sessions.find(id, access{&local, f.g.View})
+		s := f.s.sessions.find(id, access{Access: &local, view: f.g.View})
 		if s == nil {
 			t.Fatal("the session is not found")
 		}

@@ -143,7 +143,7 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, by access, m *ga
 			return
 		}
 		defer session.Close()
-		defer by.AtEnd(session.Close)()
+		defer by.atEnd(session.Close)()
 		if s.canEnd(by.view) {
 			defer context.AfterFunc(by.view.Ended(), session.Close)()
 		}

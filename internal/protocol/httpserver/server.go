@@ -60,8 +60,9 @@ type Config struct {
 	// Resource describes the server to clients of OAuth; nil: it accepts no tokens of issuers.
 	Resource *Resource
 	// View returns what a principal is offered at the endpoint of a project, /mcp/PROJECT; that of the server's own project, /mcp, if the project is
-	// empty. It is nil if the principal is offered nothing. If the field is nil, there is only /mcp, with the Gateway's own view for everybody.
-	View func(ctx context.Context, project string, p *call.Principal) (*gateway.View, error)
+	// empty. It is nil if the principal is offered nothing. When the context admitted ends, the rules have changed by which principals are
+	// offered views: streams that stay open end then. If the field is nil, there is only /mcp, with the Gateway's own view for everybody.
+	View func(ctx context.Context, project string, p *call.Principal) (view *gateway.View, admitted context.Context, err error)
 	// Hosts and Origins are accepted values of these headers, beside those of a loopback address.
 	Hosts   []string // without port
 	Origins []string

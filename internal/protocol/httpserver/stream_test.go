@@ -29,7 +29,7 @@ func TestKeptMessagesDoNotKeepOthersWaiting(t *testing.T) {
 func TestEndedSessionKeepsNoStream(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
 		id := f.open("2025-11-25")
-		session := f.s.sessions.find(id, access{&local, f.g.View})
+		session := f.s.sessions.find(id, access{Access: &local, view: f.g.View})
 		st := session.newStream(&f.s.messages)
 		reader := st.attach(0)
 		st.Put([]byte("event"))
