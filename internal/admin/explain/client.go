@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/oauth"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -64,23 +64,12 @@ func readClaims(file string) (*call.Principal, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &call.Principal{}
-	if !rawjson.Valid(data) || json.Unmarshal(data, &p.Claims) != nil || p.Claims == nil {
+	p, err := oauth.Principal(data)
+	if err != nil || !rawjson.Valid(data) || p.Claims == nil {
 		return nil, errors.New("is not a JSON object of claims: write {\"iss\": \"https://…\", \"sub\": \"…\"}")
 	}
-	p.Issuer, _ = p.Claims["iss"].(string)
-	p.Subject, _ = p.Claims["sub"].(string)
 	if p.Issuer == "" || p.Subject == "" {
 		return nil, errors.New("has no claims iss and sub that are strings")
-	}
-	groups, _ := p.Claims["groups"].([]any)
-	for _, g := range groups {
-		name, ok := g.(string)
-		if !ok {
-			p.Groups = nil
-			break
-		}
-		p.Groups = append(p.Groups, name)
 	}
 	return p, nil
 }

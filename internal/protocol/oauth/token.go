@@ -145,19 +145,13 @@ func (t *token) isSignedBy(keys []jose.JSONWebKey) bool {
 
 // check checks the claims of a token whose signature was verified, except for its audience, which it returns.
 func (t *token) check(now time.Time, scopes []string) (*bearer.Access, []string, error) {
-	c := claims{}
-	decoder := json.NewDecoder(bytes.NewReader(t.claims))
-	decoder.UseNumber()
-	if err := decoder.Decode(&c.all); err != nil {
+	c, err := decodeClaims(t.claims)
+	if err != nil {
 		return nil, nil, refused("the claims of the token cannot be decoded")
 	}
-	subject := c.text("sub")
-	p := &call.Principal{ID: idOf(t.issuer, subject), Issuer: t.issuer, Subject: subject, Claims: c.all}
-	if groups, ok := c.list("groups"); ok {
-		p.Groups = groups
-	}
+	p := c.principal()
 	fail := func(why string) (*bearer.Access, []string, error) {
-		if subject == "" {
+		if p.Subject == "" {
 			return nil, nil, refused(why)
 		}
 		return nil, nil, &bearer.Refused{Why: why, Principal: p}
@@ -167,7 +161,7 @@ func (t *token) check(now time.Time, scopes []string) (*bearer.Access, []string,
 	switch {
 	case c.wrong != "":
 		return fail(fmt.Sprintf("the claim %s of the token has another type", c.wrong))
-	case subject == "":
+	case p.Subject == "":
 		return fail("the token has no subject")
 	case expires.IsZero():
 		return fail("the token has no expiry")
@@ -196,10 +190,35 @@ func idOf(issuer, subject string) string {
 	return "oauth:" + hex.EncodeToString(sum[:20])
 }
 
+// Principal returns the principal that the claims of a token, a JSON object, name. It verifies nothing.
+func Principal(data []byte) (*call.Principal, error) {
+	c, err := decodeClaims(data)
+	if err != nil {
+		return nil, err
+	}
+	return c.principal(), nil
+}
+
 // claims are the decoded claims of a token.
 type claims struct {
 	all   map[string]any
 	wrong string // the first claim that has another type than was asked for
+}
+
+func decodeClaims(data []byte) (*claims, error) {
+	c := &claims{}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	return c, decoder.Decode(&c.all)
+}
+
+func (c *claims) principal() *call.Principal {
+	issuer, subject := c.text("iss"), c.text("sub")
+	p := &call.Principal{ID: idOf(issuer, subject), Issuer: issuer, Subject: subject, Claims: c.all}
+	if groups, ok := c.list("groups"); ok {
+		p.Groups = groups
+	}
+	return p
 }
 
 func (c *claims) fail(name string) {
