@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"sync"
 	"time"
@@ -8,8 +9,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 )
 
-// maxCached bounds each of the two parts of a cache.
-const maxCached = 2048
+// Bounds of each of the two parts of a cache.
+const (
+	maxCached      = 2048     // tokens
+	maxCachedBytes = 16 << 20 // of decoded claims
+)
 
 type digest [sha256.Size]byte
 
@@ -21,6 +25,13 @@ type verified struct {
 	audience []string
 	issuer   *issuer
 	keys     *keySet // of the issuer at that time
+	size     int     // see sizeOf
+}
+
+// sizeOf returns about as many bytes as claims take when they are decoded: a short member of an object takes far more than its text.
+func sizeOf(claims []byte) int {
+	const value = 256 // of a map with one member, most of all
+	return len(claims) + value*(bytes.Count(claims, []byte(":"))+bytes.Count(claims, []byte(",")))
 }
 
 // holds reports whether the result is still that of another verification: the token has not expired, and its issuer has the same keys.
@@ -33,6 +44,7 @@ func (v *verified) holds(now time.Time) bool {
 type cache struct {
 	mu         sync.Mutex
 	young, old map[digest]*verified
+	size       int // of young
 }
 
 func (c *cache) get(d digest) *verified {
@@ -55,8 +67,12 @@ func (c *cache) put(d digest, v *verified) {
 }
 
 func (c *cache) add(d digest, v *verified) {
-	if len(c.young) >= maxCached || c.young == nil {
-		c.old, c.young = c.young, make(map[digest]*verified)
+	if c.young == nil || len(c.young) >= maxCached || c.size+v.size > maxCachedBytes {
+		c.old, c.young, c.size = c.young, make(map[digest]*verified), 0
+	}
+	if before := c.young[d]; before != nil {
+		c.size -= before.size
 	}
 	c.young[d] = v
+	c.size += v.size
 }

@@ -101,7 +101,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (*verified, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &verified{access: *access, audience: audience, issuer: i, keys: set}, nil
+	return &verified{access: *access, audience: audience, issuer: i, keys: set, size: sizeOf(t.claims)}, nil
 }
 
 func refused(why string) error { return &bearer.Refused{Why: why} }

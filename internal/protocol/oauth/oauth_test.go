@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -249,6 +250,25 @@ func TestCacheIsBounded(t *testing.T) {
 		time.Sleep(time.Hour + 2*time.Minute)
 		if _, err := v.Authenticate(t.Context(), token, ""); err == nil || why(t, err).Why != "the token has expired" {
 			t.Errorf("after expiry: %v", err)
+		}
+	})
+}
+
+// TestCacheOfLargeTokensIsBounded checks that tokens with many claims, which take far more memory decoded than encoded, displace each other
+// before the cache has its number of tokens.
+func TestCacheOfLargeTokensIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newProvider("ec").verifier(t, nil)
+		token := sign(t, "ec", usual(map[string]any{"many": slices.Repeat([]any{map[string]any{"a": 1}}, 900)}))
+		if _, err := v.Authenticate(t.Context(), token, ""); err != nil {
+			t.Fatal(err)
+		}
+		known := v.verified.get(digestOf(token))
+		for i := range maxCached {
+			v.verified.put(digestOf(fmt.Sprint(i)), known)
+		}
+		if n := len(v.verified.young) + len(v.verified.old); n*900*256 > 32<<20 { // each of the objects takes more than 256 bytes
+			t.Errorf("%d tokens are cached", n)
 		}
 	})
 }
