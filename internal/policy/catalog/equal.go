@@ -53,7 +53,7 @@ func (p *Plugin) SeesAllOf(other *Plugin) bool {
 		return contain.Within(g.Repo, other.Repo) && (g.Within == nil || slices.Equal(g.Within, other.Within))
 	}) && covers(mine.HTTP, others.HTTP, func(h, other config.HTTP) bool { return reflect.DeepEqual(h, other) }) &&
 		covers(others.Deny, mine.Deny, func(a, b string) bool { return a == b }) &&
-		reflect.DeepEqual(mine.Env, others.Env)
+		reflect.DeepEqual(mine.Env, others.Env) && reflect.DeepEqual(mine.Secrets, others.Secrets)
 }
 
 // covers reports whether each element of others is covered by one of mine.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 func TestStillGrants(t *testing.T) {
@@ -62,5 +64,32 @@ func TestStillGrants(t *testing.T) {
 				t.Errorf("got %t (problem %q)", got, now.Problem)
 			}
 		})
+	}
+}
+
+// TestSeesAllOfComparesWhatModulesMayRead checks that a plugin with less of any part of a grant does not see all of one that has it.
+func TestSeesAllOfComparesWhatModulesMayRead(t *testing.T) {
+	plugin := func(change func(*config.Grant)) *catalog.Plugin {
+		g := config.Grant{
+			FS: []config.Mount{{Path: "/p", Access: manifest.Read}}, Git: []config.Git{{Repo: "/p"}}, HTTP: []config.HTTP{{PublicWeb: true}}, Deny: []string{"*.key"},
+			Env: map[string]string{"A": "1"}, Secrets: map[string]config.Secret{"S": {File: "/s"}},
+		}
+		change(&g)
+		m := &manifest.Manifest{Digest: "d"}
+		m.Module.SHA256 = "m"
+		return &catalog.Plugin{Name: "a", Manifest: m, Grant: g}
+	}
+	complete := plugin(func(*config.Grant) {})
+	if tools := plugin(func(g *config.Grant) { g.Tools = nil; g.FS[0].Path = "/" }); !tools.SeesAllOf(complete) {
+		t.Error("a plugin that may read more does not see all")
+	}
+	for part, change := range map[string]func(*config.Grant){
+		"fs": func(g *config.Grant) { g.FS[0].Path = "/p/x" }, "within": func(g *config.Grant) { g.FS[0].Within = []string{"/p/x"} }, "git": func(g *config.Grant) { g.Git = nil },
+		"http": func(g *config.Grant) { g.HTTP = nil }, "deny": func(g *config.Grant) { g.Deny = append(g.Deny, "*.md") },
+		"env": func(g *config.Grant) { g.Env = nil }, "secrets": func(g *config.Grant) { g.Secrets = nil },
+	} {
+		if plugin(change).SeesAllOf(complete) {
+			t.Errorf("%s: a plugin that may read less sees all", part)
+		}
 	}
 }
