@@ -37,6 +37,8 @@ type credentials struct {
 	jwts     *oauth.Verifier // nil: no issuer is accepted
 	pair     atomic.Pointer[tls.Certificate]
 
+	changed func() // called after tokens have changed; nil until the server serves
+
 	reading sync.Mutex
 	failed  string // the last error of readAgain, which is logged once
 }
@@ -96,6 +98,9 @@ func (c *credentials) readAgain() (ok bool) {
 	added, ended, err := c.read()
 	if added+ended > 0 {
 		c.log.Info("the tokens of the server have changed", "new", added, "ended", ended)
+		if c.changed != nil {
+			c.changed()
+		}
 	}
 	failed := ""
 	if err != nil {

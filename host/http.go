@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/httpserver"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
 // HTTPOptions configure Host.ServeHTTP. A field that is set takes precedence over the corresponding key of [http] in the config.
@@ -68,7 +69,10 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 		return err
 	}
 	h.dispatcher.Warm(ctx)
+	secrets.changed = func() { h.dispatcher.RecordEvent(audit.KindTokens, "change", audit.OK, "") }
 	secrets.watch(ctx)
+	h.dispatcher.RecordEvent(audit.KindServer, "start", audit.OK, listener.Addr().String())
+	defer h.dispatcher.RecordEvent(audit.KindServer, "end", audit.OK, listener.Addr().String())
 
 	url := "http://" + listener.Addr().String() + httpserver.Path
 	if at.encrypted {

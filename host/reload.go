@@ -14,6 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 )
 
@@ -49,6 +50,7 @@ func (h *Host) reloadLocked(ctx context.Context, unchanged hclog.Level) error {
 		h.options.Log.Log(unchanged, notChanged)
 	} else {
 		h.options.Log.Error("a change of the configuration is rejected, and the previous configuration stays in force", "reason", reason)
+		h.dispatcher.RecordEvent(audit.KindPolicy, "change", audit.Denied, "")
 		h.gateway.Warn("bulkhead", "a change of the configuration is rejected, and the previous configuration stays in force: "+reason)
 	}
 	h.rejectedReason = reason
@@ -140,6 +142,7 @@ func (h *Host) apply(ctx context.Context, old *catalog.Catalog, projects []*cata
 	h.dispatcher.Apply(executed)
 	h.applyViews(served)
 	if next := projects[0]; !next.ServesSame(old) {
+		h.dispatcher.RecordEvent(audit.KindPolicy, "change", audit.OK, "")
 		h.reportChange(old, next)
 	}
 	return nil

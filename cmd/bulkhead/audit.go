@@ -40,7 +40,7 @@ func newAudit() *cobra.Command {
 		Short: "Show the audit log",
 		Long: `Show the calls and refusals that the audit log has, the oldest first, with those in rotated
 files. [audit] in the config names the log. A line has time, outcome with its code, plugin,
-tool (or prompt, resource, host operation), duration and client.
+tool (or prompt, resource, host operation), duration, client, principal, project and address.
 
 With --follow, wait for more until Ctrl-C, also over rotations. Lines that are not records
 are reported on stderr with file and line, and skipped. Records that the host could not
@@ -51,6 +51,7 @@ Exit codes: 0 success; 1 lines were skipped; 2 usage error, or no audit log is c
 		Example: `  bulkhead audit --since 1h
   bulkhead audit --plugin chant --tool 'chant_spec_*' --limit 20
   bulkhead audit --outcome denied --outcome failed --since 2026-11-22
+  bulkhead audit --client 'token:*' --since 7d
   bulkhead audit --follow --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr()) },
@@ -62,6 +63,7 @@ Exit codes: 0 success; 1 lines were skipped; 2 usage error, or no audit log is c
 	f.BoolVarP(&a.follow, "follow", "f", false, "wait for further records")
 	f.StringArrayVar(&a.query.Plugins, "plugin", nil, "`name` of a plugin, repeatable")
 	f.StringArrayVar(&a.query.Tools, "tool", nil, "`name` of a tool or prompt, or URI; * at the end stands for any rest; repeatable")
+	f.StringArrayVar(&a.query.Clients, "client", nil, "`client`: the principal (token:ID, oauth:HEX, bearer, local) or the name that a client\nreports; * at the end stands for any rest; repeatable")
 	f.StringArrayVar(&a.outcomes, "outcome", nil, "`outcome`: "+strings.Join(outcomes(), ", ")+"; repeatable")
 	f.StringVar(&a.since, "since", "", "earliest `time`: a duration back from now (30m, 1h, 7d), a date (2026-11-22),\na local time as it is shown (2026-11-22 10:00:00), or RFC 3339 (2026-11-22T10:00:00Z)")
 	f.IntVar(&a.query.Limit, "limit", 0, "at most the newest `n` records (default: all)")
@@ -225,6 +227,10 @@ func formatEntry(style term.Style, e audit.Entry) string {
 		o := e.Operations[0]
 		what = strings.TrimSpace(oneLine(o.Op)+" "+oneLine(o.Target)) + " in " + what
 	}
+	switch e.Kind {
+	case audit.KindServer, audit.KindPolicy, audit.KindTokens:
+		what = strings.TrimSpace(oneLine(string(e.Kind)) + " " + what + " " + oneLine(e.Config))
+	}
 	text := fmt.Sprintf("%s  %s  %-10s  %s", at, painted, oneLine(e.Plugin), what)
 	if e.Kind == audit.KindCall {
 		text += "  " + (time.Duration(e.Duration) * time.Microsecond).Round(roundingOf(e.Duration)).String()
@@ -234,6 +240,9 @@ func formatEntry(style term.Style, e audit.Entry) string {
 	}
 	if e.Principal != "" && e.Principal != "local" {
 		text += "  (" + oneLine(e.Principal) + ")"
+	}
+	if e.Project != "" {
+		text += "  project " + oneLine(e.Project)
 	}
 	if e.Address != "" {
 		text += "  " + oneLine(e.Address)

@@ -17,6 +17,8 @@ type Request struct {
 	Params    json.RawMessage // as the client sent them: a JSON object; nil if absent
 	Client    string          // "name/version" of the client; empty if it states none
 	Principal *Principal      // on whose behalf the request is made; always set in the host process
+	Address   string          // IP address of the client; empty on stdio
+	ID        []byte          // of the JSON-RPC request, as the client sent it
 
 	// Members of Params, as the client sent them; nil or empty if absent.
 	Arguments json.RawMessage // arguments of a tool or prompt

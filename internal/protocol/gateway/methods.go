@@ -55,7 +55,7 @@ var methods = map[mcp.MCPMethod]method{
 func (s *session) backendRequest(m *message, meta requestMeta, how method) (call.Request, *abi.Error) {
 	p := &m.params
 	r := call.Request{
-		Method: m.method, Client: s.clientOf(meta), Principal: s.by,
+		Method: m.method, Client: s.clientOf(meta), Principal: s.by, Address: s.from, ID: m.id,
 		Params: p.all, Arguments: p.arguments, Argument: p.argument, Cursor: p.cursor,
 	}
 	switch {

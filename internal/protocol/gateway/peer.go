@@ -30,6 +30,11 @@ type Peer interface {
 	Closed() <-chan struct{}
 }
 
+// Remote is a Peer of a client that may be on another machine.
+type Remote interface {
+	Address() string // IP address
+}
+
 // Response is the response to a request.
 type Response struct {
 	ID     []byte     // raw; nil if it could not be parsed

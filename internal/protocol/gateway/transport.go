@@ -174,7 +174,10 @@ func (t *Transport) newSession(v *View, owner *call.Principal, own Peer) *sessio
 func (s *Session) Handle(ctx context.Context, m *Message, by *call.Principal, to Peer) (rest func()) {
 	s.s.handling.Lock()
 	defer s.s.handling.Unlock()
-	s.s.by = by
+	s.s.by, s.s.from = by, ""
+	if remote, ok := to.(Remote); ok {
+		s.s.from = remote.Address()
+	}
 	if m.single == nil {
 		s.s.batch(ctx, m.body, to)
 		return nil

@@ -67,10 +67,7 @@ func (s *Server) report(r *http.Request, code, why string, owner *call.Principal
 	if !ok {
 		return
 	}
-	address, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		address = r.RemoteAddr
-	}
+	address := addressOf(r)
 	args = append([]any{"address", address, "method", shown(r.Method)}, args...)
 	refusal := Refusal{Code: code, Address: address, Method: r.Method, Further: further}
 	if owner != nil {
@@ -84,6 +81,15 @@ func (s *Server) report(r *http.Request, code, why string, owner *call.Principal
 	if s.config.Refused != nil {
 		s.config.Refused(refusal)
 	}
+}
+
+// addressOf returns the IP address of the peer.
+func addressOf(r *http.Request) string {
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return address
 }
 
 // reportRest logs how many refusals were not reported.

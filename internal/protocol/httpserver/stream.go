@@ -52,6 +52,7 @@ type stream struct {
 	number    uint64 // identifies the stream in its session; 0 is the session's own
 	resumable bool   // messages are kept after they were written, and while no connection reads
 	budget    *budget
+	address   string // IP address of the client whose request has the stream
 
 	closed chan struct{}
 	wake   chan struct{} // has capacity 1, and an element if the reader has to look
@@ -70,6 +71,9 @@ type stream struct {
 	onEnd    func() // called when ended is set; may be nil
 	onFirst  func() // called when the first event was put; may be nil
 }
+
+// Address implements gateway.Remote.
+func (s *stream) Address() string { return s.address }
 
 // reader is a connection that reads a stream.
 type reader struct {

@@ -15,6 +15,7 @@ type Query struct {
 	Plugins  []string
 	Tools    []string // names of tools or prompts, or URIs of resources; a trailing * selects all names with that prefix
 	Outcomes []Outcome
+	Clients  []string // ids of principals, or the names and versions that clients report; a trailing * selects all with that prefix
 	Since    time.Time
 	Limit    int // number of the newest entries to select; 0: all. Follow also yields all entries that are written later
 }
@@ -33,10 +34,14 @@ func (q Query) matches(e Entry) bool {
 	}
 	return (len(q.Plugins) == 0 || slices.Contains(q.Plugins, e.Plugin)) &&
 		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, e.Outcome)) &&
-		(len(q.Tools) == 0 || slices.ContainsFunc(q.Tools, func(name string) bool {
-			prefix, isPrefix := strings.CutSuffix(name, "*")
-			return e.Tool == name || isPrefix && strings.HasPrefix(e.Tool, prefix)
-		}))
+		(len(q.Tools) == 0 || slices.ContainsFunc(q.Tools, func(name string) bool { return isName(name, e.Tool) })) &&
+		(len(q.Clients) == 0 || slices.ContainsFunc(q.Clients, func(name string) bool { return isName(name, e.Principal) || isName(name, e.Client) }))
+}
+
+// isName reports whether a name of a query, which may end in *, selects the name of an entry.
+func isName(wanted, name string) bool {
+	prefix, isPrefix := strings.CutSuffix(wanted, "*")
+	return name == wanted || isPrefix && strings.HasPrefix(name, prefix)
 }
 
 // Read reads the log at path with its rotated files, the oldest entries first, and calls yield for each entry that q selects

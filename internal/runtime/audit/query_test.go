@@ -80,7 +80,7 @@ func TestReadReturnsRotatedFilesInOrder(t *testing.T) {
 func TestQuerySelects(t *testing.T) {
 	file := newFile(t)
 	putLines(t, file,
-		`{"time":"2026-01-01T10:00:00Z","kind":"call","plugin":"a","tool":"a_get","outcome":"ok"}`,
+		`{"time":"2026-01-01T10:00:00Z","kind":"call","plugin":"a","tool":"a_get","outcome":"ok","principal":"token:7","client":"editor/1"}`,
 		`{"time":"2026-01-01T11:00:00Z","kind":"refused","plugin":"a","tool":"a_put","outcome":"denied","code":"not_granted"}`,
 		`{"time":"2026-01-01T12:00:00Z","kind":"gap","lost":3,"since":"2026-01-01T11:30:00Z","cause":"disk"}`,
 		`{"time":"2026-01-01T13:00:00Z","kind":"call","plugin":"b","tool":"b_get","outcome":"failed","code":"timeout","a_later_field":[1]}`,
@@ -96,6 +96,10 @@ func TestQuerySelects(t *testing.T) {
 		"all":                {audit.Query{}, "a_get a_put gap b_get"},
 		"a plugin":           {audit.Query{Plugins: []string{"a"}}, "a_get a_put gap"},
 		"two tools":          {audit.Query{Tools: []string{"a_put", "b_get"}}, "a_put gap b_get"},
+		"a principal":        {audit.Query{Clients: []string{"token:7"}}, "a_get gap"},
+		"principals":         {audit.Query{Clients: []string{"token:*", "x"}}, "a_get gap"},
+		"a client":           {audit.Query{Clients: []string{"editor/*"}}, "a_get gap"},
+		"no such client":     {audit.Query{Clients: []string{"token", "editor"}}, "gap"},
 		"a prefix":           {audit.Query{Tools: []string{"a_*"}}, "a_get a_put gap"},
 		"no wildcard":        {audit.Query{Tools: []string{"a_"}}, "gap"},
 		"outcomes":           {audit.Query{Outcomes: []audit.Outcome{audit.Denied, audit.Failed}}, "a_put gap b_get"},

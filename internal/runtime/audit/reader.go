@@ -21,7 +21,10 @@ type Entry struct {
 	Client     string      `json:"client"`
 	Principal  string      `json:"principal"`
 	Address    string      `json:"address"`
+	Project    string      `json:"project"`
+	Request    string      `json:"request"`
 	Method     string      `json:"method"`
+	Config     string      `json:"config"`
 	Tool       string      `json:"tool"`
 	Outcome    Outcome     `json:"outcome"`
 	Code       string      `json:"code"`

@@ -13,6 +13,9 @@ type Kind string
 const (
 	KindCall    Kind = "call"    // a call that ended
 	KindRefused Kind = "refused" // an operation that a module was denied, or a client's request that was refused
+	KindServer  Kind = "server"  // a server began or ended to serve clients over HTTP
+	KindPolicy  Kind = "policy"  // a change of the config, the plugins or the trust in them was applied or rejected
+	KindTokens  Kind = "tokens"  // the tokens of a server have changed
 	KindGap     Kind = "gap"
 )
 
@@ -42,8 +45,11 @@ type Record struct {
 	Client  string // name and version that the client reported
 	// Principal is on whose behalf the client called, as the transport has authenticated it.
 	Principal string
-	Address   string // IP address of the peer whose HTTP request was refused
-	Method    string // MCP method; of a refused HTTP request that of HTTP
+	Address   string // IP address of the peer of an HTTP request; the address that a server listens on
+	Project   string // name of the project, if the server has several
+	Request   []byte // the id of the JSON-RPC request, as the client sent it
+	Method    string // MCP method; of a refused HTTP request that of HTTP; what happened to a server, its policy or its tokens
+	Config    string // of KindPolicy: path of the config that is in force
 	Tool      string // name of the tool or prompt, or URI of the resource
 	Outcome   Outcome
 	Code      string // code of the failure
@@ -104,7 +110,10 @@ func (l *line) encode(r *Record, arguments string) {
 	l.text("client", r.Client, maxClient)
 	l.text("principal", r.Principal, maxWord)
 	l.text("address", r.Address, maxName)
+	l.text("project", r.Project, maxName)
+	l.text("request", string(r.Request), maxName)
 	l.text("method", r.Method, maxName)
+	l.text("config", r.Config, maxTarget)
 	l.text("tool", r.Tool, maxTool)
 	l.text("outcome", string(r.Outcome), maxWord)
 	l.text("code", r.Code, maxWord)

@@ -136,6 +136,20 @@ func (d *Dispatcher) ReportHTTPRefusal(r httpserver.Refusal) {
 		Code: r.Code, Further: r.Further})
 }
 
+// RecordEvent records what happened to the server as a whole, if an audit log is kept.
+func (d *Dispatcher) RecordEvent(kind audit.Kind, method string, outcome audit.Outcome, address string) {
+	g := d.acquire()
+	defer g.release()
+	if g.audit == nil {
+		return
+	}
+	record := audit.Record{Kind: kind, ID: g.audit.NewID(), Method: method, Outcome: outcome, Address: address}
+	if c := g.catalog(); kind == audit.KindPolicy && len(c.Files) > 0 {
+		record.Config, record.Digest = c.Config, c.Files[0].SHA256
+	}
+	_ = g.audit.Write(record) // the log counts lost records
+}
+
 // reportRefused records a request for something that the view does not offer.
 func (v *view) reportRefused(r call.Request) {
 	g := v.generation
@@ -144,7 +158,8 @@ func (v *view) reportRefused(r call.Request) {
 	}
 	code, p := v.catalog.Refusal(r)
 	record := audit.Record{
-		Kind: audit.KindRefused, ID: g.audit.NewID(), Client: r.Client, Principal: r.Principal.ID, Method: r.Method, Tool: r.Name,
+		Kind: audit.KindRefused, ID: g.audit.NewID(), Client: r.Client, Principal: r.Principal.ID, Address: r.Address, Request: r.ID, Project: v.catalog.Project,
+		Method: r.Method, Tool: r.Name,
 		Outcome: audit.Denied, Code: code, BytesIn: int64(len(r.Params)),
 	}
 	if p != nil {

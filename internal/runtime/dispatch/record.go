@@ -45,7 +45,7 @@ func (q *queued) recorded(ctx context.Context, send func(record func(audit.Opera
 	record := audit.Record{
 		Time: time.Now(), Kind: audit.KindCall, ID: log.NewID(),
 		Plugin: q.plugin.Name, Version: q.plugin.Manifest.Version, Digest: q.plugin.Manifest.Module.SHA256,
-		Client: q.Client, Principal: q.Principal.ID, Method: q.Method, Tool: q.Name,
+		Client: q.Client, Principal: q.Principal.ID, Address: q.Address, Request: q.ID, Project: q.plugin.view.catalog.Project, Method: q.Method, Tool: q.Name,
 		BytesIn: int64(len(q.Params)), Arguments: q.Arguments, Round: q.Interaction.Round,
 	}
 	if q.Method == abi.MethodComplete {
@@ -66,7 +66,7 @@ func (q *queued) recorded(ctx context.Context, send func(record func(audit.Opera
 	for _, o := range refused {
 		lost = errors.Join(lost, log.Write(audit.Record{
 			Kind: audit.KindRefused, ID: record.ID, Plugin: record.Plugin, Version: record.Version, Digest: record.Digest,
-			Client: record.Client, Principal: record.Principal, Method: record.Method, Tool: record.Tool,
+			Client: record.Client, Principal: record.Principal, Address: record.Address, Request: record.Request, Project: record.Project, Method: record.Method, Tool: record.Tool,
 			Outcome: audit.Denied, Code: o.Code, Operations: []audit.Operation{o},
 		}))
 	}
