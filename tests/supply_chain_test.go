@@ -5,6 +5,7 @@ package tests
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,8 +109,14 @@ type author struct {
 	key      string // file
 }
 
+// catalogue is the reference of the author's catalogue.
+func (a *author) catalogue() string { return "oci://" + a.registry + "/orchard/catalogue:latest" }
+
 // pushed is the answer of `bulkhead plugin push`.
-type pushed struct{ From, SHA256, Signer string }
+type pushed struct {
+	From, SHA256, Signer string
+	Serial               int
+}
 
 // push publishes a built plugin, whose manifest replace changes.
 func (a *author) push(name string, replace *strings.Replacer) pushed {
@@ -134,13 +142,13 @@ func (a *author) push(name string, replace *strings.Replacer) pushed {
 
 func (a *author) pushCommand(name, dir string) *exec.Cmd {
 	a.t.Helper()
-	cmd := a.command("plugin", "push", "oci://"+a.registry+"/orchard/"+name, dir, "--key", a.key, "--json")
+	cmd := a.command("plugin", "push", "oci://"+a.registry+"/orchard/"+name, dir, "--key", a.key, "--catalogue", a.catalogue(), "--json")
 	cmd.Args = cmd.Args[:len(cmd.Args)-2] // without --config
 	return cmd
 }
 
-// TestBundledPluginsFromPushToCall takes the plugins for workflows from their author to three machines: push, signature, add, roll-out by
-// the pinned config, update, back without a network, and a server that calls each of them.
+// TestBundledPluginsFromPushToCall takes the plugins for workflows from their author to three machines: push, signature, catalogue, search, add
+// by name, roll-out by the pinned config, update, back without a network, and a server that calls each of them.
 func TestBundledPluginsFromPushToCall(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
@@ -149,6 +157,8 @@ func TestBundledPluginsFromPushToCall(t *testing.T) {
 	a.key = a.path("home/signing.key")
 	admin, second, third := newMachine(t), newMachine(t), newMachine(t)
 
+	first := a.push(workflowPlugins[0], strings.NewReplacer())
+	putFile(t, admin.config, fmt.Sprintf("[sources]\ncatalogues = [{ from = %q, key = %q }]\n", a.catalogue(), first.Signer))
 	grants := map[string][]string{"mcpkg": {"--env", "MCPKG_PROJECT"}, "agentpack": {"--env", "HOME", "--env", "AGENTPACK_MACHINE_ID"}, "aam": {"--env", "HOME"}}
 	want := map[string]string{}
 	for _, name := range workflowPlugins {
@@ -157,7 +167,20 @@ func TestBundledPluginsFromPushToCall(t *testing.T) {
 			t.Errorf("pushing %s again gives %+v in place of %+v", name, again, p)
 		}
 		want[p.SHA256] = name + " 0.1.0"
-		admin.run(0, nil, append([]string{"add", "oci://" + a.registry + "/orchard/" + name + ":0.1.0", "--signer", p.Signer, "--allow-write", "--yes"}, grants[name]...)...)
+	}
+	var found struct {
+		Plugins []struct{ Name, Version, From, Signer string }
+	}
+	admin.run(0, &found, "search")
+	for _, name := range workflowPlugins {
+		if !slices.ContainsFunc(found.Plugins, func(p struct{ Name, Version, From, Signer string }) bool {
+			return p.Name == name && p.Version == "0.1.0" && p.Signer == first.Signer && strings.HasPrefix(p.From, "oci://"+a.registry+"/orchard/"+name)
+		}) {
+			t.Errorf("%s is not found in %+v", name, found)
+		}
+		if out := admin.run(0, nil, append([]string{"add", name + "@^0.1.0", "--allow-write", "--yes"}, grants[name]...)...); !strings.Contains(out, first.Signer+", as the catalogue says") {
+			t.Errorf("got %s", out)
+		}
 	}
 	for _, m := range []*machine{second, third} {
 		for _, p := range m.rollOut(admin, len(workflowPlugins)).Plugins {
