@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
@@ -79,6 +83,55 @@ func TestReleaseArchiveWorksInEmptyHome(t *testing.T) {
 	}
 }
 
+// TestPluginsOfReleaseAreAddedByName signs a release, pushes its plugins to a registry, and adds one by its name in the release's catalogue.
+func TestPluginsOfReleaseAreAddedByName(t *testing.T) {
+	testenv.All(t, "builds a release")
+	t.Parallel()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	repository := strings.TrimPrefix(server.URL, "http://") + "/ann/bulkhead"
+	a := &author{machine: newMachine(t), registry: strings.TrimPrefix(server.URL, "http://")}
+	a.key = a.path("home/signing.key")
+	signer := a.push("time", strings.NewReplacer()).Signer // makes the key
+
+	_, version := releaseArchive(t)
+	files := newDir(t, nil)
+	if err := os.CopyFS(files, os.DirFS(releaseFiles(t))); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"sign", "v" + version, "--key", a.key}, {"push", "v" + version}} {
+		cmd := exec.CommandContext(t.Context(), "go", append([]string{"run", "-C", "../.ci/release", "."}, append(args, "--out", files, "--registry", repository)...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
+	}
+	m := newMachine(t)
+	catalogue := filepath.Join(files, "catalogue.toml")
+	putFile(t, m.config, fmt.Sprintf("[sources]\ncatalogues = [{ from = %q, key = %q }]\n", catalogue, signer))
+	if out := m.run(0, nil, "search"); strings.Contains(out, "warning") || strings.Count(out, "oci://"+repository+"/plugins/") < len(allPlugins) {
+		t.Errorf("got %s", out)
+	}
+	m.run(0, nil, "add", "time@*", "--yes")
+	if config := readFile(t, m.config); !containsAll(config, `from = "oci://`+repository+`/plugins/time:`, `signer = "`+signer+`"`) {
+		t.Errorf("the config is\n%s", config)
+	}
+	if out := m.run(0, nil, "call", "get_current_time", `{"timezone":"UTC"}`); !strings.Contains(out, `"is_dst": false`) {
+		t.Errorf("got %s", out)
+	}
+
+	// The program pushes the same artifact.
+	cmd := a.command()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Args = []string{cmd.Args[0], "plugin", "push", "oci://" + repository + "/plugins/time", filepath.Join(root, "plugins", "time"), "--key", a.key}
+	cmd.Env = append(cmd.Env, goEnvironment(t)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // checkAllLinks checks the links of all pages below dir.
 func checkAllLinks(t *testing.T, dir string) {
 	t.Helper()
@@ -129,7 +182,7 @@ func releaseFiles(t *testing.T) string {
 var buildRelease = sync.OnceValues(func() (string, error) {
 	out := filepath.Join(scratch, "release")
 	cmd := exec.Command("go", "run", "-C", "../.ci/release", ".", "v0.0.0-test", "--snapshot",
-		"--platforms", runtime.GOOS+"/"+runtime.GOARCH, "--without", "deb,image,formula,sbom,plugins,ripgrep,sqlite", "--out", out)
+		"--platforms", runtime.GOOS+"/"+runtime.GOARCH, "--without", "deb,image,formula,sbom,ripgrep,sqlite", "--out", out)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the release: %w\n%s", err, text)
 	}
