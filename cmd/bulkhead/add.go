@@ -68,6 +68,7 @@ asked for.`,
   bulkhead add oci://plugins.example/chant:1.2.0 --signer RWQ…
   bulkhead add chant@^1.2
   bulkhead add dist/plugins/chant --dry-run         # only show what it asks for
+  bulkhead add chant --dry-run --manifest           # and its manifest
   bulkhead add dist/plugins/chant --repin           # accept a new version`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -91,6 +92,7 @@ func (a *addCommand) flags(c *cobra.Command) {
 	f.StringVar(&a.signer, "signer", "", "public `key` with which the archive must be signed")
 	f.StringVar(&a.plugin.Prefix, "prefix", "", "`prefix` of the names of its tools, as clients see them")
 	f.BoolVar(&a.plugin.Repin, "repin", false, "review a plugin of the config again, and change only its digest there, and its\nreference and version")
+	f.BoolVar(&a.plugin.ShowManifest, "manifest", false, "show the text of its plugin.toml too")
 	f.BoolVar(&a.dryRun, "dry-run", false, "show everything, change nothing")
 	f.BoolVar(&a.asJSON, "json", false, "print JSON: {\"added\", \"config\", \"plugin\": {\"asks_for\", \"tools\", …}, \"source\": {\"from\", \"archive\",\n\"size\", \"signer\", \"signer_known\", \"catalogue\"}, \"table\"}; never prompts")
 }

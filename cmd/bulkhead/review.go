@@ -65,12 +65,21 @@ func printProposal(to io.Writer, p *install.Proposal) {
 	if r.License != "" {
 		fmt.Fprintf(w, "  licence    %s\n", oneLine(r.License))
 	}
+	if r.Listed > 0 {
+		fmt.Fprintf(w, "  listing    %d bytes, about %d tokens of each conversation\n", r.Listed, r.Listed/review.BytesPerToken)
+	}
 	printRequests(w, style, r.Items)
 	printReviewedTools(w, style, r.Tools)
 	if p.Revision != nil {
 		printRevision(w, style, p.Revision)
 	}
 	printWarnings(w, style, p.Warnings)
+	if p.Manifest != "" {
+		fmt.Fprintf(w, "\nIts manifest:\n\n")
+		for row := range strings.Lines(p.Manifest) {
+			fmt.Fprintf(w, "  %s\n", visible.Text(strings.TrimRight(row, "\r\n")))
+		}
+	}
 	if p.Table != "" {
 		creates := ""
 		if p.Creates {

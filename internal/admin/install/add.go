@@ -28,6 +28,8 @@ type Addition struct {
 	Repin bool
 	// Staged is the plugin that was fetched, in place of Dir; nil for a directory.
 	Staged *Staged
+	// ShowManifest asks for Proposal.Manifest.
+	ShowManifest bool
 }
 
 // Proposal is an addition that awaits the admin's consent.
@@ -40,6 +42,7 @@ type Proposal struct {
 	Audit           string            `json:"audit,omitempty"`
 	AuditRequiredBy string            `json:"audit_required_by,omitempty"`
 	Warnings        tomlfile.Problems `json:"warnings,omitempty"`
+	Manifest        string            `json:"manifest,omitempty"` // content of plugin.toml; empty if it was not asked for
 	// Source says where the plugin was fetched from; nil for a directory.
 	Source *Source `json:"source,omitempty"`
 	// Revision compares the plugin with the version that is pinned; nil without Addition.Repin.
@@ -86,6 +89,9 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	}
 	if p.manifest, err = readReviewed(m); err != nil {
 		return nil, usage.Errorf("%w", err)
+	}
+	if a.ShowManifest {
+		p.Manifest = string(p.manifest)
 	}
 	c, problems := config.Parse(named, file.Data)
 	if err := problems.Err(); err != nil {
@@ -293,6 +299,7 @@ func (p *Proposal) checkResult(o discovery.Options, c *config.Config, index int)
 		p.Warnings = append(p.Warnings, tomlfile.Problem{Key: "name", What: fmt.Sprintf("looks like %s, of which it is not a version", strings.Join(p.staged.looksLike, ", ")),
 			Remedy: "make sure that this is the plugin that you mean", Warning: true})
 	}
+	p.Plugin.Listed = review.Listed(s.Grant.Prefix, s.Grant.Tools)
 	why := map[string]string{}
 	for _, w := range s.Grant.Withheld {
 		why[w.Tool.Name] = w.Why

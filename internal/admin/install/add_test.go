@@ -352,3 +352,41 @@ func TestAddWritesNoValueOfAVariable(t *testing.T) {
 		t.Error(p.Table)
 	}
 }
+
+// TestListedSizeIsThatOfOfferedTools compares with the sum of the names, descriptions and input schemas in the plugin's manifest.
+func TestListedSizeIsThatOfOfferedTools(t *testing.T) {
+	w := admintest.New(t)
+	dir := w.Plugin(t, "first", "")
+	const schema = `{"type":"object"}` // that of a tool that declares none
+	read, write := len("first_read")+len("reads")+len(schema), len("first_write")+len("writes")+len(schema)
+	for name, c := range map[string]struct {
+		choice review.Choice
+		want   int
+	}{
+		"all":       {review.Choice{}, read + write},
+		"read-only": {review.Choice{ReadOnly: true}, read},
+		"prefix":    {review.Choice{Prefix: "my_"}, read + write + 2*len("my_")},
+	} {
+		p, err := install.Propose(w.Options(), install.Addition{Dir: dir, Choice: c.choice})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Plugin.Listed; got != c.want {
+			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestManifestIsShownOnRequest(t *testing.T) {
+	w := admintest.New(t)
+	dir := w.Plugin(t, "first", "# its author's comment\n")
+	for _, asked := range []bool{true, false} {
+		p, err := install.Propose(w.Options(), install.Addition{Dir: dir, ShowManifest: asked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]string{true: w.Read(t, "plugins/first/plugin.toml")}[asked]; p.Manifest != want {
+			t.Errorf("%v: got %q", asked, p.Manifest)
+		}
+	}
+}

@@ -23,6 +23,20 @@ type Request struct {
 	ModuleDigest string `json:"module_sha256"` // SHA-256 of the module that plugin.toml states; empty: it states none
 	Items        []Item `json:"asks_for"`
 	Tools        []Tool `json:"tools"`
+	// Listed is the size of what clients give to the model of the tools that are offered, in each conversation: see Listed.
+	Listed int `json:"listed_bytes"`
+}
+
+// BytesPerToken is the ratio of Listed to tokens. docs/cost.md has the measurement.
+const BytesPerToken = 4
+
+// Listed returns the size of the names, descriptions and input schemas of tools, in bytes.
+func Listed(prefix string, tools []manifest.Tool) int {
+	size := 0
+	for _, t := range tools {
+		size += len(prefix) + len(t.Name) + len(t.Description) + len(t.Input)
+	}
+	return size
 }
 
 // Values of Item.Kind.
