@@ -131,7 +131,7 @@ func TestVersionsOfPluginShareQueue(t *testing.T) {
 		second := now.first.plugins[0].enqueue(call.Request{}, true)
 		ran := false
 		go func() {
-			if err := second.ticket.wait(t.Context()); err == nil {
+			if err := second.place.start(t.Context(), time.Hour); err == nil {
 				ran = true
 			}
 		}()
@@ -139,7 +139,7 @@ func TestVersionsOfPluginShareQueue(t *testing.T) {
 		if ran {
 			t.Error("two calls that write run at the same time")
 		}
-		first.ticket.leave()
+		first.place.leave()
 		synctest.Wait()
 		if !ran {
 			t.Error("the second call does not run after the first one")
@@ -163,17 +163,19 @@ func TestReplacedGenerationIsClosedAfterLastRequest(t *testing.T) {
 
 func TestResizedSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &slots{}
+		s := &queue{}
 		s.resize(2)
-		acquire := func(number uint64) <-chan error {
+		acquire := func() <-chan error {
 			done := make(chan error, 1)
-			go func() { done <- s.acquire(context.Background(), number, time.Hour) }()
+			p := &place{}
+			s.enter(p, "", false)
+			go func() { done <- p.start(context.Background(), time.Hour) }()
 			synctest.Wait()
 			return done
 		}
-		<-acquire(1)
-		<-acquire(2)
-		third := acquire(3)
+		<-acquire()
+		<-acquire()
+		third := acquire()
 		s.resize(1)
 		s.release()
 		synctest.Wait()
@@ -182,7 +184,7 @@ func TestResizedSlots(t *testing.T) {
 		}
 		s.release()
 		<-third
-		fourth := acquire(4)
+		fourth := acquire()
 		s.resize(2)
 		<-fourth
 		s.release()

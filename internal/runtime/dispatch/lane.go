@@ -11,14 +11,11 @@ import (
 
 // lane orders and bounds the calls of a plugin in one project. All versions of the plugin and all views of the project share one lane, so
 // that a call that writes runs alone, even if calls of an earlier version or of other clients are in flight.
-type lane struct {
-	queue queue
-	slots slots
-}
+type lane struct{ queue queue }
 
 // configure applies the settings of a plugin. Calls that are already queued keep their order.
 func (l *lane) configure(concurrency int, reads string) {
-	l.slots.resize(max(concurrency, 1))
+	l.queue.resize(max(concurrency, 1))
 	l.queue.configure(reads == manifest.ReadsConcurrent)
 }
 

@@ -4,35 +4,48 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
-// line is a queue together with the tickets of its calls, keyed by the calls' names.
-type line struct {
-	queue   queue
-	tickets map[string]ticket
+// calls is a queue together with the places of its calls, keyed by the calls' names. Each call waits for its start.
+type calls struct {
+	queue  queue
+	places map[string]*place
+}
+
+// newCalls returns a queue with enough slots.
+func newCalls() *calls {
+	return &calls{queue: queue{limit: 1000, free: 1000}, places: map[string]*place{}}
 }
 
 // step performs an event: "+r1" adds the reading call r1, "+w2" adds the writing call w2, "-r1" removes r1.
-func (l *line) step(event string) {
+func (l *calls) step(event string) {
 	name := event[1:]
 	if event[0] == '-' {
-		l.tickets[name].leave()
-		delete(l.tickets, name)
+		l.places[name].leave()
+		delete(l.places, name)
 		return
 	}
-	l.tickets[name] = l.queue.enter(name[0] == 'w')
+	l.enter(name, "", name[0] == 'w')
+}
+
+// enter adds a call of a principal, which waits for its start.
+func (l *calls) enter(name, principal string, write bool) {
+	l.places[name] = &place{}
+	l.queue.enter(l.places[name], principal, write)
+	l.queue.ask(l.places[name])
 }
 
 // running returns the names of the calls that may run, sorted.
-func (l *line) running() []string {
+func (l *calls) running() []string {
 	var names []string
-	for name, ticket := range l.tickets {
-		select {
-		case <-ticket.turn.ready:
+	for name, place := range l.places {
+		if place.started {
 			names = append(names, name)
-		default:
 		}
 	}
 	slices.Sort(names)
@@ -52,7 +65,7 @@ func TestQueueLetsRun(t *testing.T) {
 		"the read behind that write after it":                      {"+r1 +w2 +r3 -r1 -w2", "r3"},
 		"nobody sooner for a waiting write that gave up":           {"+w1 +w2 +w3 -w2", "w1"},
 		"who comes behind one that gave up":                        {"+w1 +w2 +w3 -w2 -w1", "w3"},
-		"reads on both sides of a write that gave up, one by one":  {"+r1 +w2 +r3 -w2", "r1"},
+		"reads on both sides of a write that gave up":              {"+r1 +w2 +r3 -w2", "r1 r3"},
 		"the later of them after the earlier":                      {"+r1 +w2 +r3 -w2 -r1", "r3"},
 		"the other reads of a turn that one of them left":          {"+w1 +r2 +r3 -r2 -w1", "r3"},
 		"a read in a turn that all others left":                    {"+w1 +r2 -r2 +r3 -w1", "r3"},
@@ -62,7 +75,7 @@ func TestQueueLetsRun(t *testing.T) {
 		"reads that join those that run, when one of them is over": {"+r1 +r2 -r1 +r3", "r2 r3"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &line{tickets: map[string]ticket{}}
+			l := newCalls()
 			for _, event := range strings.Fields(c.events) {
 				l.step(event)
 			}
@@ -74,40 +87,41 @@ func TestQueueLetsRun(t *testing.T) {
 }
 
 func TestQueueWithConcurrentReadsOrdersWritesOnly(t *testing.T) {
-	q := queue{concurrentReads: true}
-	write, read, next := q.enter(true), q.enter(false), q.enter(true)
-	canceled, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := read.wait(canceled); err != nil {
-		t.Errorf("a read waits for a write: %v", err)
+	l := newCalls()
+	l.queue.configure(true)
+	for _, event := range []string{"+w1", "+r2", "+w3", "+r4"} {
+		l.step(event)
 	}
-	if err := next.wait(canceled); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v from a write requested after another, want %v", err, context.Canceled)
+	if got := strings.Join(l.running(), " "); got != "r2 r4 w1" {
+		t.Errorf("%s run, want reads beside a write", got)
 	}
-	write.leave()
-	if err := next.wait(t.Context()); err != nil {
-		t.Errorf("a write waits for a read: %v", err)
+	l.step("-w1")
+	if got := strings.Join(l.running(), " "); got != "r2 r4 w3" {
+		t.Errorf("%s run, want a write beside reads", got)
 	}
-	read.leave()
-	next.leave()
-	if q.first != nil {
+	for _, event := range []string{"-r2", "-w3", "-r4"} {
+		l.step(event)
+	}
+	if len(l.queue.lines) != 1 || l.queue.lines[0].first != nil || l.queue.unordered != 0 {
 		t.Error("the queue is not empty after all calls left")
 	}
 }
 
-func TestTicketWaits(t *testing.T) {
-	var q queue
-	first, second := q.enter(true), q.enter(true)
-	if err := first.wait(t.Context()); err != nil {
+func TestCallWaitsForItsStart(t *testing.T) {
+	q := queue{limit: 9, free: 9}
+	var first, second place
+	q.enter(&first, "", true)
+	q.enter(&second, "", true)
+	if err := first.start(t.Context(), time.Minute); err != nil {
 		t.Error(err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := second.wait(canceled); !errors.Is(err, context.Canceled) {
+	if err := second.start(canceled, time.Minute); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v from a cancelled wait", err)
 	}
 	waited := make(chan error)
-	go func() { waited <- second.wait(t.Context()) }()
+	go func() { waited <- second.start(t.Context(), time.Minute) }()
 	select {
 	case <-waited:
 		t.Error("the second write did not wait")
@@ -119,44 +133,176 @@ func TestTicketWaits(t *testing.T) {
 	}
 }
 
-// FuzzQueue adds and removes calls in any order. It checks that a call may run if the queue is not empty, that a write runs alone, that
-// no later call overtakes a write, and that no write overtakes an earlier call.
-func FuzzQueue(f *testing.F) {
-	f.Add([]byte{0, 1, 0, 3, 2})
-	f.Add([]byte{1, 1, 1, 7, 2, 2})
-	f.Add([]byte{1, 0, 0, 6, 1, 2, 2, 2})
-	f.Fuzz(func(t *testing.T, events []byte) {
-		var q queue
-		type entry struct {
-			ticket
-			write bool
+// TestPatienceIsForSlotsOnly checks that the time during which a call's order lets it not run does not count.
+func TestPatienceIsForSlotsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue{limit: 1, free: 1}
+		var write, read, other place
+		for _, p := range []*place{&write, &read, &other} {
+			q.enter(p, "", p == &write)
 		}
-		var open []entry // calls in the queue, in the order in which they entered
-		for _, event := range events[:min(len(events), 100)] {
-			switch kind := event & 3; {
-			case kind < 2:
-				open = append(open, entry{q.enter(kind == 1), kind == 1})
-			case len(open) > 0:
-				i := int(event>>2) % len(open)
-				open[i].leave()
-				open = slices.Delete(open, i, i+1)
+		if err := write.start(t.Context(), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		failed := make(chan error, 2)
+		go func() { failed <- read.start(t.Context(), time.Minute) }()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if len(failed) > 0 {
+			t.Fatalf("a read behind a write ended after %v: %v", time.Since(begun), <-failed)
+		}
+		write.leave() // but keeps its slot
+		begun = time.Now()
+		if err := <-failed; !errors.Is(err, errNoSlot) || time.Since(begun) != time.Minute {
+			t.Errorf("got %v after %v", err, time.Since(begun))
+		}
+		q.release()
+		if err := other.start(t.Context(), time.Minute); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestPrincipalsTakeTurns queues a thousand calls of one principal, and then one of another, of each kind.
+func TestPrincipalsTakeTurns(t *testing.T) {
+	for name, c := range map[string]struct {
+		concurrent, writes, write bool
+		slots, most               int // calls that may be started before that of the other principal
+	}{
+		"a write behind writes":          {writes: true, write: true, slots: 8, most: 1},
+		"a read behind writes":           {writes: true, slots: 8, most: 1},
+		"a write behind reads":           {write: true, slots: 8, most: 1},
+		"a read behind reads":            {slots: 8, most: 1},
+		"a read behind reads, one slot":  {slots: 1, most: 1},
+		"concurrent reads":               {concurrent: true, slots: 4, most: 2},
+		"a write behind these":           {concurrent: true, write: true, slots: 4, most: 2},
+		"a concurrent read behind write": {concurrent: true, writes: true, slots: 1, most: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newCalls()
+			l.queue = queue{limit: c.slots, free: c.slots, concurrentReads: c.concurrent}
+			var running, all []*place
+			for i := range 1000 {
+				l.enter(strconv.Itoa(i), "many", c.writes)
+				all = append(all, l.places[strconv.Itoa(i)])
 			}
-			running := 0
-			for i, e := range open {
-				select {
-				case <-e.turn.ready:
-					running++
-				default:
+			l.enter("other", "other", c.write)
+			other := l.places["other"]
+			started := func() (n int) {
+				for _, p := range all {
+					if p.started {
+						n++
+					}
+				}
+				return n
+			}
+			before := started()
+			for i := 0; !other.started; i++ {
+				if i == len(all) {
+					t.Fatal("the call was not started")
+				}
+				all[i].leave()
+				l.queue.release()
+				running = append(running, all[i])
+			}
+			if n := started() - before; n > c.most {
+				t.Errorf("%d calls of the first principal were started before, want at most %d; %d ended", n, c.most, len(running))
+			}
+		})
+	}
+}
+
+// FuzzQueue adds, starts and removes calls of several principals in any order, with a model of what may run: the calls of one principal
+// have the effect of calls made one at a time, a write runs alone, slots are not exceeded, something runs if it can, and nobody waits
+// for more than one call of each other principal, of those that take turns with it.
+func FuzzQueue(f *testing.F) {
+	f.Add([]byte{0, 1, 0, 3, 2}, uint8(1), false)
+	f.Add([]byte{1, 1, 1, 7, 2, 2}, uint8(2), true)
+	f.Add([]byte{1, 0, 16, 33, 4, 6, 1, 2, 2, 18, 35, 2}, uint8(3), false)
+	f.Fuzz(func(t *testing.T, events []byte, slots uint8, concurrent bool) {
+		limit := int(slots%4) + 1
+		q := queue{limit: limit, free: limit, concurrentReads: concurrent}
+		type entry struct {
+			*place
+			principal string
+			write     bool
+			passed    map[string]int // calls of others that were started while this one was the first that could be
+			was       bool           // whether it was started at the last look
+			first     bool           // whether it was the first one of its principal that waits, and could run, before the last event
+		}
+		var open []*entry // calls in the queue, in the order in which they entered
+		// earliest reports whether a call's own earlier calls let it run.
+		earliest := func(i int) bool {
+			for _, earlier := range open[:i] {
+				if earlier.principal != open[i].principal || concurrent && !(earlier.write && open[i].write) {
 					continue
 				}
-				for _, earlier := range open[:i] {
-					if e.write || earlier.write {
-						t.Fatalf("after %v: call %d runs with an earlier one, and one of them writes", events, i)
+				if earlier.write || open[i].write {
+					return false
+				}
+			}
+			return true
+		}
+		for _, event := range events[:min(len(events), 200)] {
+			for i, e := range open {
+				e.first = !e.started && earliest(i) && !slices.ContainsFunc(open[:i], func(o *entry) bool { return !o.started && o.principal == e.principal })
+			}
+			switch kind, principal := event&3, strconv.Itoa(int(event>>4)%3); {
+			case kind < 2:
+				e := &entry{place: &place{}, principal: principal, write: kind == 1, passed: map[string]int{}}
+				q.enter(e.place, principal, e.write)
+				open = append(open, e)
+				q.ask(e.place)
+			case len(open) > 0:
+				i := int(event>>2) % len(open)
+				e := open[i]
+				started := e.started
+				e.leave()
+				open = slices.Delete(open, i, i+1)
+				if started {
+					q.release()
+				}
+			}
+			running, writes, reads := 0, 0, 0
+			for _, e := range open {
+				if e.started {
+					running++
+					if e.write {
+						writes++
+					} else if !concurrent {
+						reads++
 					}
 				}
 			}
-			if running == 0 && len(open) > 0 {
-				t.Fatalf("after %v: %d calls wait, although none runs", events, len(open))
+			if running > limit || writes > 1 || writes > 0 && reads > 0 {
+				t.Fatalf("after %v: %d calls run, %d of them write, with %d slots", events, running, writes, limit)
+			}
+			waiting := 0
+			for i, e := range open {
+				if e.started && !earliest(i) {
+					t.Fatalf("after %v: call %d runs before an earlier one of its principal", events, i)
+				}
+				if !e.started {
+					waiting++
+				}
+			}
+			if running == 0 && waiting > 0 {
+				t.Fatalf("after %v: %d calls wait, although none runs", events, waiting)
+			}
+			for _, e := range open {
+				if !e.started || e.was {
+					continue
+				}
+				e.was = true
+				for j, other := range open {
+					if other.started || other.principal == e.principal || other.ordered != e.ordered || !other.first {
+						continue
+					}
+					if other.passed[e.principal]++; other.passed[e.principal] > 1 {
+						t.Fatalf("after %v: call %d waits for more than one call of principal %s", events, j, e.principal)
+					}
+				}
 			}
 		}
 	})

@@ -28,7 +28,7 @@ type queued struct {
 	call.Request
 	plugin *plugin
 	tool   *catalog.Tool // the called tool; nil if the request is not a tool call
-	ticket ticket
+	place  place
 	held   bool // whether the request occupies one of the slots of the plugin
 }
 
@@ -36,7 +36,13 @@ var _ gateway.ResponseWritten = (*queued)(nil)
 
 // enqueue queues a request to a plugin. The caller must call Execute of the result.
 func (p *plugin) enqueue(r call.Request, write bool) *queued {
-	return &queued{Request: r, plugin: p, ticket: p.lane.queue.enter(write)}
+	q := &queued{Request: r, plugin: p}
+	principal := ""
+	if r.Principal != nil {
+		principal = r.Principal.ID
+	}
+	p.lane.queue.enter(&q.place, principal, write)
+	return q
 }
 
 // enqueueToolCall queues a call of the tool that r names. It returns nil if that tool is not offered.
@@ -53,10 +59,10 @@ func (v *view) enqueueToolCall(r call.Request) gateway.Queued {
 	return q
 }
 
-// hold acquires one of the slots of the plugin for the request.
-func (q *queued) hold(ctx context.Context) error {
+// start waits until the request may run and has one of the slots of the plugin.
+func (q *queued) start(ctx context.Context) error {
 	patience := q.plugin.Grant.Limits.Queue
-	err := q.plugin.lane.slots.acquire(ctx, q.ticket.number, patience)
+	err := q.place.start(ctx, patience)
 	if errors.Is(err, errNoSlot) {
 		return q.failed(&engine.Error{Code: engine.CodeQueue,
 			Message: fmt.Sprintf("waited for %s, but none of its %d slots became free: raise limits.concurrency, or send fewer calls at a time", patience, q.plugin.Grant.Limits.Concurrency)})
@@ -69,13 +75,13 @@ func (q *queued) hold(ctx context.Context) error {
 func (q *queued) ResponseWritten() {
 	if q.held {
 		q.held = false
-		q.plugin.lane.slots.release()
+		q.plugin.lane.queue.release()
 	}
 }
 
 // Execute implements gateway.Queued.
 func (q *queued) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
-	defer q.ticket.leave()
+	defer q.place.leave()
 	return q.recorded(ctx, func(record func(audit.Operation)) (call.Result, error) {
 		if q.tool == nil {
 			return q.send(ctx, n, record)
@@ -101,10 +107,7 @@ func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(audit
 	if err := q.plugin.checkPluginVersion(&q.Request); err != nil {
 		return call.Result{}, err
 	}
-	if err := q.ticket.wait(ctx); err != nil {
-		return call.Result{}, err
-	}
-	if err := q.hold(ctx); err != nil {
+	if err := q.start(ctx); err != nil {
 		return call.Result{}, err
 	}
 	tool := ""

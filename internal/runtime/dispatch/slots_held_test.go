@@ -22,32 +22,32 @@ import (
 func TestUnwrittenAnswersKeepTheirSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &plugin{Plugin: &catalog.Plugin{Name: "it", Manifest: &manifest.Manifest{}, Log: hclog.NewNullLogger()}, lane: &lane{}}
-		p.lane.slots.resize(2)
+		p.lane.queue.resize(2)
 		p.Grant.Limits.Queue = time.Minute
 		ask := func() *queued {
 			return p.enqueue(call.Request{Method: abi.MethodToolsCall, Name: "it_reads"}, false)
 		}
 		first, second, third := ask(), ask(), ask()
 		for _, r := range []*queued{first, second} {
-			if err := r.hold(t.Context()); err != nil {
+			if err := r.start(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var failure *gateway.Failure
-		if err := third.hold(t.Context()); !errors.As(err, &failure) || failure.Code != string(engine.CodeQueue) {
+		if err := third.start(t.Context()); !errors.As(err, &failure) || failure.Code != string(engine.CodeQueue) {
 			t.Errorf("the third got %v", err)
 		}
 		third.ResponseWritten() // the third call has no slot, so this must not release one
-		if p.lane.slots.free != 0 {
-			t.Errorf("%d slots are free, want 0", p.lane.slots.free)
+		if p.lane.queue.free != 0 {
+			t.Errorf("%d slots are free, want 0", p.lane.queue.free)
 		}
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
-		if err := third.hold(stopped); !errors.Is(err, context.Canceled) {
+		if err := third.start(stopped); !errors.Is(err, context.Canceled) {
 			t.Errorf("a cancelled call got %v", err)
 		}
 		time.AfterFunc(time.Second, first.ResponseWritten)
-		if err := third.hold(t.Context()); err != nil {
+		if err := third.start(t.Context()); err != nil {
 			t.Errorf("no slot became free: %v", err)
 		}
 	})
