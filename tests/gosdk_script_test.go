@@ -105,7 +105,7 @@ func (c *scriptedGoSDK) connect(ctx context.Context, target scriptTarget) (err e
 		options.ElicitationHandler, options.CreateMessageHandler, options.Capabilities = nil, nil, &mcp.ClientCapabilities{}
 	}
 	c.client = mcp.NewClient(&mcp.Implementation{Name: "go", Version: "1"}, options)
-	transport := mcp.Transport(&mcp.StreamableClientTransport{Endpoint: target.URL, HTTPClient: &http.Client{Transport: withHeaders(target.Headers)}})
+	transport := mcp.Transport(&mcp.StreamableClientTransport{Endpoint: target.URL, HTTPClient: &http.Client{Transport: withHeaders{target.Headers, cmp.Or(target.transport, http.DefaultTransport)}}})
 	if target.URL == "" {
 		cmd := exec.Command(target.Command, target.Args...)
 		cmd.Dir = target.Dir
@@ -119,14 +119,17 @@ func (c *scriptedGoSDK) connect(ctx context.Context, target scriptTarget) (err e
 }
 
 // withHeaders adds headers to each request.
-type withHeaders map[string]string
+type withHeaders struct {
+	headers   map[string]string
+	transport http.RoundTripper
+}
 
 func (h withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	for name, value := range h {
+	for name, value := range h.headers {
 		r.Header.Set(name, value)
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	return h.transport.RoundTrip(r)
 }
 
 // answer returns the answer of the current step to a request of the server.

@@ -53,6 +53,36 @@ func postHTTP(t *testing.T, url, body string, headers ...string) (*http.Response
 	return answer, string(data)
 }
 
+const callMessage = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+
+// modernCall makes a call of 2026-07-28, which needs no session.
+func modernCall(t *testing.T, url, tool, arguments string, headers ...string) (int, string) {
+	t.Helper()
+	answer, body := postHTTP(t, url, fmt.Sprintf(callMessage, tool, arguments),
+		append(headers, "MCP-Protocol-Version", modernVersion, "Mcp-Method", "tools/call", "Mcp-Name", tool)...)
+	return answer.StatusCode, body
+}
+
+// startCall sends a call and returns the response when its header has arrived.
+func startCall(t *testing.T, client *http.Client, url, tool, arguments, authorization string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(fmt.Sprintf(callMessage, tool, arguments)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": authorization,
+		"MCP-Protocol-Version": modernVersion, "Mcp-Method": "tools/call", "Mcp-Name": tool,
+	} {
+		r.Header.Set(name, value)
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response
+}
+
 // TestServeOverHTTP serves with a token that the program has made, in both eras, and shuts down while a call is in flight.
 func TestServeOverHTTP(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,7 @@
 //   - rules of the repository: imports, inits, api, docs, vocabulary, security, portable_schemas
 //   - pages whose commands and output are run: readme, readme_output, help, guide, admin_page
 //   - commands: cli (the scripts in testdata), admin, calls, commands, mistakes, init(s), dev, scenarios, demo, release, packages, supply_chain
-//   - protocol and clients: contract, answer, ask, http, systemd, invalid_lines, shutdown, client(s), gosdk, mcpgo, sdk_clients, real_clients, inspector
+//   - protocol and clients: contract, answer, ask, http, proxy, systemd, invalid_lines, shutdown, client(s), gosdk, mcpgo, sdk_clients, real_clients, inspector
 //   - the host under way: worker, live, broken_plugins, own_state, offers, first_calls, user, extism
 //   - plugins on real data: aam, agentpack, deploy, chant_files, mcpkg, git, all_plugins, fixtures
 //

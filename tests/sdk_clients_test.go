@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,6 +115,8 @@ type scriptTarget struct {
 	URL     string            `json:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 	Bare    bool              `json:"bare"` // the client declares no capabilities
+
+	transport http.RoundTripper // of the Go SDK; nil: http.DefaultTransport
 }
 
 // surfaceConfig builds the plugin surface and returns a config that grants what it requests.

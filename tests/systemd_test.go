@@ -20,36 +20,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
-const callMessage = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
-
-// modernCall makes a call of 2026-07-28, which needs no session.
-func modernCall(t *testing.T, url, tool, arguments string, headers ...string) (int, string) {
-	t.Helper()
-	answer, body := postHTTP(t, url, fmt.Sprintf(callMessage, tool, arguments),
-		append(headers, "MCP-Protocol-Version", modernVersion, "Mcp-Method", "tools/call", "Mcp-Name", tool)...)
-	return answer.StatusCode, body
-}
-
-// startCall sends a call and returns the response when its header has arrived.
-func startCall(t *testing.T, url, tool, arguments, authorization string) *http.Response {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(fmt.Sprintf(callMessage, tool, arguments)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range map[string]string{
-		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": authorization,
-		"MCP-Protocol-Version": modernVersion, "Mcp-Method": "tools/call", "Mcp-Name": tool,
-	} {
-		r.Header.Set(name, value)
-	}
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response
-}
-
 // notifySocket returns a socket for messages to systemd, and what it receives.
 func notifySocket(t *testing.T) (path string, states <-chan string) {
 	t.Helper()
@@ -306,7 +276,7 @@ func checkUnit(t *testing.T) {
 		t.Errorf("after a reload the service is %s", state)
 	}
 	// The header of a stream arrives while the call runs.
-	inFlight := startCall(t, url, "misbehave_sleep", `{"ms":5000}`, bearer[1])
+	inFlight := startCall(t, http.DefaultClient, url, "misbehave_sleep", `{"ms":5000}`, bearer[1])
 	stopped := make(chan string, 1)
 	go func() {
 		defer inFlight.Body.Close()

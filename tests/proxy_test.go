@@ -1,0 +1,196 @@
+//go:build unix
+
+package tests
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
+)
+
+// proxies are the reverse proxies of docs/deploy.
+var proxies = map[string]struct {
+	file string // configuration in docs/deploy
+	// edits are pairs of strings of the configuration and what the test has in their place, with PORT, UPSTREAM, CERT and KEY.
+	edits []string
+	frame string // configuration around it
+	args  []string
+}{
+	"nginx": {
+		file: "nginx.conf",
+		edits: []string{"listen 443", "listen 127.0.0.1:PORT", "127.0.0.1:8808", "UPSTREAM",
+			"/etc/nginx/mcp.example.com.pem", "CERT", "/etc/nginx/mcp.example.com.key", "KEY", "60s", "17s"},
+		frame: "daemon off;\nmaster_process off;\npid DIR/pid;\nerror_log DIR/errors;\nevents {}\nhttp {\naccess_log off;\nclient_body_temp_path DIR/a;\n" +
+			"proxy_temp_path DIR/b;\nfastcgi_temp_path DIR/c;\nuwsgi_temp_path DIR/d;\nscgi_temp_path DIR/e;\n%s}\n",
+		args: []string{"-e", "DIR/errors", "-c"},
+	},
+	"haproxy": {
+		file:  "haproxy.cfg",
+		edits: []string{"bind :443", "bind 127.0.0.1:PORT", "127.0.0.1:8808", "UPSTREAM", "/etc/haproxy/mcp.example.com.pem", "CERT", "60s", "17s"},
+		frame: "global\n    ssl-default-bind-options ssl-min-ver TLSv1.2\n%s",
+		args:  []string{"-db", "-f"},
+	},
+}
+
+// startProxy starts a proxy in front of a server with the configuration of docs/deploy. It returns the base URL, and the transport to it.
+func startProxy(t *testing.T, name, upstream string) (base string, transport *http.Transport) {
+	t.Helper()
+	proxy := proxies[name]
+	program, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not installed (Debian: %[1]s)", name)
+	}
+	dir := t.TempDir()
+	// The certificate of httptest is one of example.com.
+	certified := httptest.NewTLSServer(nil)
+	pair := certified.TLS.Certificates[0]
+	roots := x509.NewCertPool()
+	roots.AddCert(certified.Certificate())
+	certified.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyPEM := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
+	putFile(t, filepath.Join(dir, "cert"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))+keyPEM)
+	putFile(t, filepath.Join(dir, "key"), keyPEM)
+
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	free.Close()
+	text := readFile(t, filepath.Join("../docs/deploy", proxy.file))
+	for i := 0; i < len(proxy.edits); i += 2 {
+		if !strings.Contains(text, proxy.edits[i]) {
+			t.Fatalf("%s has no %q", proxy.file, proxy.edits[i])
+		}
+		text = strings.ReplaceAll(text, proxy.edits[i], proxy.edits[i+1])
+	}
+	upstream = strings.TrimSuffix(strings.TrimPrefix(upstream, "http://"), "/mcp")
+	fill := strings.NewReplacer("PORT", port, "UPSTREAM", upstream, "CERT", filepath.Join(dir, "cert"), "KEY", filepath.Join(dir, "key"), "DIR", dir)
+	config := filepath.Join(dir, "config")
+	putFile(t, config, fill.Replace(fmt.Sprintf(proxy.frame, text)))
+	var args []string
+	for _, arg := range proxy.args {
+		args = append(args, fill.Replace(arg))
+	}
+	cmd := exec.Command(program, append(args, config)...)
+	log := &logBuffer{}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		<-exited
+		if t.Failed() {
+			t.Logf("log of %s:\n%s", name, log)
+		}
+	})
+	transport = &http.Transport{
+		ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"},
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+port)
+		},
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	for range 1000 {
+		if conn, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
+			conn.Close()
+			return "https://mcp.example.com:" + port, transport
+		}
+		select {
+		case err := <-exited:
+			exited <- err
+			t.Fatalf("%s ended: %v", name, err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	t.Fatalf("%s does not listen", name)
+	return "", nil
+}
+
+// behindProxy serves a plugin with a token and the name of the proxy.
+func behindProxy(t *testing.T, plugin string) (url string, headers map[string]string) {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "bulkhead.toml")
+	putFile(t, config, fmt.Sprintf("[http]\nhosts = [\"mcp.example.com\"]\n[[plugins]]\npath = %q\n", plugin))
+	return serveWithToken(t, config)
+}
+
+// TestClientsWorkThroughProxies has the Go SDK run the script of client libraries through the proxies of docs/deploy, which encrypt.
+func TestClientsWorkThroughProxies(t *testing.T) {
+	t.Parallel()
+	testenv.NotShort(t, "runs the built program")
+	url, headers := behindProxy(t, builtPlugins(t, "testdata/guests/surface")+"/surface")
+	script, err := filepath.Abs("clients/script.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range proxies {
+		t.Run(name, func(t *testing.T) {
+			base, transport := startProxy(t, name, url)
+			for _, version := range []string{"2025-11-25", modernVersion} {
+				target := scriptTarget{Script: script, Version: version, URL: base + "/mcp", Headers: headers, transport: transport}
+				library{}.check(t, target, runGoSDK(t, target))
+			}
+			get := func(path string) int {
+				t.Helper()
+				response, err := (&http.Client{Transport: transport}).Get(base + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer response.Body.Close()
+				if response.ProtoMajor != 2 {
+					t.Errorf("the proxy speaks %s", response.Proto)
+				}
+				return response.StatusCode
+			}
+			for path, want := range map[string]int{
+				"/mcp": http.StatusUnauthorized, "/mcp/absent": http.StatusNotFound,
+				"/healthz": http.StatusNotFound, "/readyz": http.StatusNotFound, "/": http.StatusNotFound, "/mcpx": http.StatusNotFound,
+			} {
+				if got := get(path); got != want && !(path == "/mcp/absent" && got == http.StatusUnauthorized) {
+					t.Errorf("GET %s: status %d, want %d", path, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestProxiesPassComments keeps a stream silent for longer than the proxies wait: the comments of the server, which they must not buffer, keep
+// it open.
+func TestProxiesPassComments(t *testing.T) {
+	t.Parallel()
+	testenv.All(t, "keeps a stream silent for 18 s")
+	url, headers := behindProxy(t, filepath.Join(copyPlugins(t, "misbehave"), "misbehave"))
+	for name := range proxies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			base, transport := startProxy(t, name, url)
+			response := startCall(t, &http.Client{Transport: transport}, base+"/mcp", "misbehave_sleep", `{"ms":18500}`, headers["Authorization"])
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			if err != nil || !strings.Contains(string(body), "awake") || !strings.HasPrefix(string(body), ":") {
+				t.Errorf("got %s, %v", body, err)
+			}
+		})
+	}
+}
