@@ -34,6 +34,9 @@ func printClient(w io.Writer, client *explain.Client) {
 	fmt.Fprintf(w, "        %s\n", oneLine(client.By))
 	if client.Projects != nil {
 		fmt.Fprintf(w, "        projects: %s\n", oneLine(cmp.Or(strings.Join(client.Projects, ", "), "none")))
+		if !client.AllowsProject("") {
+			fmt.Fprintln(w, "        not the server's own project, at /mcp, which only the pattern * includes")
+		}
 	}
 	if client.Quota != nil {
 		fmt.Fprintf(w, "        quota: %s\n", client.Quota)

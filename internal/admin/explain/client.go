@@ -94,6 +94,11 @@ func FindClient(base *catalog.Catalog, name string, p *call.Principal) Client {
 	return c
 }
 
+// AllowsProject reports whether the client may use the project called name; empty: the server's own.
+func (c Client) AllowsProject(name string) bool {
+	return c.Admitted && (c.table == nil || c.table.AllowsProject(name))
+}
+
 // plugin returns p, of the complete catalog base, as the client gets it. why is the reason why the client does not get it.
 func (c Client) plugin(base *catalog.Catalog, p *catalog.Plugin) (_ *catalog.Plugin, why string) {
 	switch {
