@@ -47,6 +47,14 @@ func (m *machine) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
+// withoutConfig returns a command that takes no config.
+func (m *machine) withoutConfig(args ...string) *exec.Cmd {
+	m.t.Helper()
+	cmd := m.command(args...)
+	cmd.Args = cmd.Args[:len(cmd.Args)-2]
+	return cmd
+}
+
 // run runs a command that has the exit code want, and decodes what it prints as JSON, unless into is nil.
 func (m *machine) run(want int, into any, args ...string) string {
 	m.t.Helper()
@@ -142,13 +150,22 @@ func (a *author) push(name string, replace *strings.Replacer) pushed {
 
 func (a *author) pushCommand(name, dir string) *exec.Cmd {
 	a.t.Helper()
-	cmd := a.command("plugin", "push", "oci://"+a.registry+"/orchard/"+name, dir, "--key", a.key, "--catalogue", a.catalogue(), "--json")
-	cmd.Args = cmd.Args[:len(cmd.Args)-2] // without --config
-	return cmd
+	return a.withoutConfig("plugin", "push", "oci://"+a.registry+"/orchard/"+name, dir, "--key", a.key, "--catalogue", a.catalogue(), "--json")
+}
+
+// revoke adds plugins to the author's list of revoked plugins, and returns the path of the list.
+func (a *author) revoke(digests ...string) string {
+	a.t.Helper()
+	list := a.path("revoked.toml")
+	args := append([]string{"plugin", "revoke", list, "--key", a.key, "--expires", "2999-12-31", "--reason", "drops every second tree"}, digests...)
+	if out, err := a.withoutConfig(args...).CombinedOutput(); err != nil {
+		a.t.Fatalf("%v\n%s", err, out)
+	}
+	return list
 }
 
 // TestBundledPluginsFromPushToCall takes the plugins for workflows from their author to three machines: push, signature, catalogue, search, add
-// by name, roll-out by the pinned config, update, back without a network, and a server that calls each of them.
+// by name, roll-out by the pinned config, update, back without a network, a server that calls each of them, and revocation.
 func TestBundledPluginsFromPushToCall(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
@@ -158,7 +175,7 @@ func TestBundledPluginsFromPushToCall(t *testing.T) {
 	admin, second, third := newMachine(t), newMachine(t), newMachine(t)
 
 	first := a.push(workflowPlugins[0], strings.NewReplacer())
-	putFile(t, admin.config, fmt.Sprintf("[sources]\ncatalogues = [{ from = %q, key = %q }]\n", a.catalogue(), first.Signer))
+	putFile(t, admin.config, fmt.Sprintf("[sources]\ncatalogues = [{ from = %q, key = %q }]\nrevocations = [{ from = %q, key = %[2]q }]\n", a.catalogue(), first.Signer, a.revoke()))
 	grants := map[string][]string{"mcpkg": {"--env", "MCPKG_PROJECT"}, "agentpack": {"--env", "HOME", "--env", "AGENTPACK_MACHINE_ID"}, "aam": {"--env", "HOME"}}
 	want := map[string]string{}
 	for _, name := range workflowPlugins {
@@ -225,17 +242,38 @@ func TestBundledPluginsFromPushToCall(t *testing.T) {
 	for name, m := range map[string]*machine{"admin": admin, "second": second, "third": third} {
 		t.Run(name, func(t *testing.T) { callAll(t, m) })
 	}
+
+	// The new version is revoked: it is served nowhere, the former one still is.
+	a.revoke(newer.SHA256)
+	if text := admin.run(1, nil, "update", "--check"); !strings.Contains(text, `chant 0.1.1 is revoked with the reason "drops every second tree"`) {
+		t.Errorf("got %s", text)
+	}
+	for m, served := range map[*machine]bool{admin: false, second: true, third: true} {
+		c := connectMachine(t, m)
+		if names := c.names(); slices.Contains(names, "chant_status") != served || !slices.Contains(names, "openspec_list") {
+			t.Errorf("the server offers %q, and chant is revoked: %t", names, !served)
+		}
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}
 }
 
-// callAll calls each of the plugins through a server of their store.
-func callAll(t *testing.T, m *machine) {
+// connectMachine starts a server of the machine's plugins.
+func connectMachine(t *testing.T, m *machine) pluginsClient {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: m.command("serve", "--project", m.project)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := pluginsClient{session, t}
+	return pluginsClient{session, t}
+}
+
+// callAll calls each of the plugins through a server of their store.
+func callAll(t *testing.T, m *machine) {
+	t.Helper()
+	c := connectMachine(t, m)
 	user := *m.testUser
 	user.t = t
 	c.chant(&user)
@@ -285,9 +323,7 @@ func TestPluginFromRegistriesOfOthers(t *testing.T) {
 
 		exported := t.TempDir()
 		online.run(0, nil, "cache", "export", "--out", exported)
-		cmd := offline.command("cache", "import", exported)
-		cmd.Args = cmd.Args[:len(cmd.Args)-2] // without --config
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := offline.withoutConfig("cache", "import", exported).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		offline.rollOut(online, 1)
