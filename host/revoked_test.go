@@ -126,15 +126,18 @@ func TestOlderListIsRefusedAfterARestart(t *testing.T) {
 	}
 }
 
-// TestCeilingThatForbidsPluginHasEffect changes the plugins that a ceiling allows while they are served.
+// TestCeilingThatForbidsPluginHasEffect changes the plugins that a ceiling allows while they are served, and what else is served.
 func TestCeilingThatForbidsPluginHasEffect(t *testing.T) {
 	skipWithoutCeiling(t)
 	for name, ceiling := range map[string]string{"plugins": "[[plugins]]\nname = 'b'\n", "require_signature": "[[plugins]]\nname = 'a'\nrequire_signature = []\n[[plugins]]\nname = 'b'\n"} {
 		t.Run(name, func(t *testing.T) {
-			w := hosttest.New(t, answering("a", "A"), answering("b", "B"), configOf("a", "b"))
-			c := watched(t, w, w.Options())
+			w := hosttest.New(t, answering("a", "A"), answering("b", "B"), configOf("a"))
+			h := w.Open(t, w.Options())
+			c := connect(t, h)
 			c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
 			put(t, w, hosttest.Ceiling, ceiling)
+			w.Write(t, configOf("a", "b"))
+			reload(t, h)
 			c.wantNext(toolsChanged)
 			c.want(c.ask("tools/call", `{"name":"a_reads"}`), "a is not allowed: ")
 			c.want(c.ask("tools/call", `{"name":"b_reads"}`), `"B"`)
