@@ -24,6 +24,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/quota"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dispatch"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/child"
@@ -51,7 +52,8 @@ type Host struct {
 
 	http served // state of a server that ServeHTTP runs
 
-	views atomic.Pointer[views] // what its clients are offered; nil before it has started
+	quotas quota.Book            // what its clients use of their quotas
+	views  atomic.Pointer[views] // what its clients are offered; nil before it has started
 
 	ended context.Context // context that Close ends
 	end   context.CancelFunc

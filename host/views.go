@@ -10,10 +10,10 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/quota"
 )
 
 // Bounds of the views of single principals, whose tables name ${client}.
@@ -49,7 +49,8 @@ func (v *views) own() *catalog.Catalog { return v.projects[""] }
 type clientView struct {
 	view    *gateway.View
 	catalog *catalog.Catalog
-	used    atomic.Int64 // time of the last request, in Unix seconds; of views of single principals
+	limited *quota.Backend // of the view; nil for the server's own project without table
+	used    atomic.Int64   // time of the last request, in Unix seconds; of views of single principals
 }
 
 // openViews makes the views of projects, and those of clients possible. Serving over stdio needs neither.
@@ -62,9 +63,6 @@ func (h *Host) openViews(ctx context.Context) error {
 		return nil
 	}
 	c := h.catalog()
-	if err := refuseQuotas(c); err != nil {
-		return err
-	}
 	projects := c.Projects()
 	now := &views{projects: byName(projects), byKey: map[catalog.Key]*clientView{c.Key: {view: h.gateway.View, catalog: c}}, started: c.Found.Projects}
 	if len(projects) > 1 {
@@ -144,9 +142,8 @@ func (h *Host) addView(ctx context.Context, project string, p *call.Principal) (
 			return nil, nil, err
 		}
 	}
-	made := &clientView{catalog: now.projects[project].WithKey(key)}
-	var err error
-	if made.view, err = made.catalog.NewView(h.gateway, h.dispatcher.BackendOf(key)); err != nil {
+	made, err := h.newView(now.projects[project].WithKey(key))
+	if err != nil {
 		return nil, nil, err
 	}
 	made.used.Store(time.Now().Unix())
@@ -215,7 +212,7 @@ func (h *Host) prepareViews(projects []*catalog.Catalog) (*viewUpdate, error) {
 			return nil, err
 		}
 		u.updates[v.view] = served
-		kept := &clientView{view: v.view, catalog: c}
+		kept := &clientView{view: v.view, catalog: c, limited: v.limited}
 		kept.used.Store(v.used.Load())
 		u.next.byKey[key] = kept
 		if key.Client != "" {
@@ -235,19 +232,33 @@ func (h *Host) applyViews(u *viewUpdate) {
 	for v, served := range u.updates {
 		v.Apply(served)
 	}
+	if u.next != nil {
+		for _, v := range u.next.byKey {
+			if v.limited != nil {
+				v.limited.SetLimits(limitsOf(v.catalog))
+			}
+		}
+	}
 	for _, v := range u.ended {
 		v.Close()
 	}
 }
 
-// refuseQuotas returns an error if a table has a quota: who wrote it relies on it.
-func refuseQuotas(c *catalog.Catalog) error {
-	for _, table := range c.Clients.Tables {
-		if table.Quota != (config.Quota{}) {
-			return usage.Errorf("%s: %s.quota is not enforced over HTTP yet: remove it", c.Config, table.Key)
-		}
+// newView makes the view of a Catalog that a table of clients narrows, or of the complete one of a project.
+func (h *Host) newView(c *catalog.Catalog) (*clientView, error) {
+	made := &clientView{catalog: c, limited: quota.NewBackend(h.dispatcher.BackendOf(c.Key), &h.quotas)}
+	made.limited.SetLimits(limitsOf(c))
+	var err error
+	made.view, err = c.NewView(h.gateway, made.limited)
+	return made, err
+}
+
+// limitsOf returns the limits of the table of clients that narrows c.
+func limitsOf(c *catalog.Catalog) quota.Limits {
+	if table := c.Clients.Table(c.Key.Client); table != nil {
+		return quota.Limits(table.Quota)
 	}
-	return nil
+	return quota.Limits{}
 }
 
 // completeCatalogs returns the complete Catalogs that c, the Catalog of the server's own project, is served with. The projects of a server
@@ -256,9 +267,6 @@ func (h *Host) completeCatalogs(c *catalog.Catalog) ([]*catalog.Catalog, error) 
 	now := h.views.Load()
 	if now == nil {
 		return []*catalog.Catalog{c}, nil
-	}
-	if err := refuseQuotas(c); err != nil {
-		return nil, err
 	}
 	if c.Untrusted == nil && !slices.Equal(c.Found.Projects, now.started) {
 		return nil, usage.Errorf("%s: [[projects]] has changed: restart the server, since a change of [[projects]] applies at a start only", c.Config)

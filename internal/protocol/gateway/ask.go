@@ -255,6 +255,13 @@ func (c *clientRequest) tooLarge(queued Queued) *Failure {
 // exchange sends requests to the client and adds its answers.
 func (c *clientRequest) exchange(ctx context.Context, queued Queued, ask *Ask, answers map[string]json.RawMessage) (*Failure, *abi.Error) {
 	s := c.session
+	if b, ok := s.view.backend.(QuestionBounder); ok {
+		end, why := b.BeginQuestion(c.Principal)
+		if why != "" {
+			return c.failure(queued, failureAsks, "cannot ask the client: "+why), nil
+		}
+		defer end()
+	}
 	w, why := s.asks.begin(ask.Requests, c.entry.size+sizeOf(answers))
 	if why != "" {
 		return c.failure(queued, failureAsks, why), nil

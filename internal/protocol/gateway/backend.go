@@ -30,6 +30,12 @@ type Backend interface {
 	ReportRefused(r call.Request)
 }
 
+// QuestionBounder is a Backend that bounds the calls that wait for an answer of their client.
+type QuestionBounder interface {
+	// BeginQuestion counts a call of a principal until end is called. why is the reason why the call may not ask; empty if it may.
+	BeginQuestion(p *call.Principal) (end func(), why string)
+}
+
 // Ask is the error of a call that needs something from the client. The gateway asks the client, and then has the backend
 // execute the request again, with its Interaction.
 type Ask struct {

@@ -51,6 +51,20 @@ func ParseMessage(body []byte) (*Message, *Response) {
 	return &Message{body: body, single: m}, nil
 }
 
+// Count returns the number of messages: 1, unless it is a batch.
+func (m *Message) Count() (n int) {
+	if m.single != nil {
+		return 1
+	}
+	for range rawjson.Elements(m.body) {
+		n++
+	}
+	return n
+}
+
+// Size returns the size of the message in bytes.
+func (m *Message) Size() int64 { return int64(len(m.body)) }
+
 // IsBatch reports whether the message is a batch; then all other methods return zero values.
 func (m *Message) IsBatch() bool { return m.single == nil }
 

@@ -44,6 +44,9 @@ func (v *View) Close() {
 	v.end()
 }
 
+// Backend returns the backend that answers the requests of the view's clients.
+func (v *View) Backend() Backend { return v.backend }
+
 // Ended returns a context that Close ends.
 func (v *View) Ended() context.Context { return v.ended }
 

@@ -44,6 +44,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, by access) {
 	if m == nil {
 		return
 	}
+	if w = s.charge(w, r, by, m); w == nil {
+		release()
+		return
+	}
 	if m.ID() != nil || m.IsBatch() { // calls in flight may need notifications and responses, whatever the load
 		if s.draining.Load() {
 			release()

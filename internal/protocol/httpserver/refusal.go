@@ -28,6 +28,7 @@ const (
 	RefusedScope   = "http_scope"   // the bearer token lacks a scope
 	RefusedClient  = "http_client"  // no table of the config admits the principal
 	RefusedProject = "http_project" // the project is unknown, or the principal may not use it
+	RefusedQuota   = "http_quota"   // the principal has made too many requests
 	RefusedSession = "http_session" // the session is unknown, or belongs to another principal
 )
 

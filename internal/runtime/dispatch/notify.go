@@ -57,6 +57,9 @@ func (v *pluginNotifier) Notify(ctx context.Context, method string, params json.
 // VisibleTo implements gateway.Source: a change is visible to the views of the project in which the plugin's module may see whatever it
 // sees in the view of the call.
 func (p *plugin) VisibleTo(b gateway.Backend, uri string) bool {
+	if outer, ok := b.(interface{ Unwrap() gateway.Backend }); ok {
+		b = outer.Unwrap()
+	}
 	other, ok := b.(*Backend)
 	if !ok {
 		return false

@@ -1,0 +1,110 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Backend applies the limits of a view to the calls of each of its principals.
+type Backend struct {
+	gateway.Backend
+	book   *Book
+	limits atomic.Pointer[Limits]
+}
+
+// NewBackend returns a Backend for b, without limits. What principals use is in book.
+func NewBackend(b gateway.Backend, book *Book) *Backend {
+	limited := &Backend{Backend: b, book: book}
+	limited.SetLimits(Limits{})
+	return limited
+}
+
+// SetLimits sets the limits for further requests.
+func (b *Backend) SetLimits(l Limits) { b.limits.Store(&l) }
+
+// Unwrap returns the backend that answers the requests.
+func (b *Backend) Unwrap() gateway.Backend { return b.Backend }
+
+// Account returns the account of a principal, and its limits; nil if there are none. The error is an *Exceeded.
+func (b *Backend) Account(p *call.Principal) (*Account, Limits, error) {
+	l := *b.limits.Load()
+	if l == (Limits{}) {
+		return nil, l, nil
+	}
+	a := b.book.account(p.ID)
+	if a == nil {
+		return nil, l, &Exceeded{Key: "clients with a quota", Limit: maxAccounts, Wait: time.Minute}
+	}
+	return a, l, nil
+}
+
+// Find implements gateway.Backend.
+func (b *Backend) Find(r call.Request) (gateway.Queued, *abi.Error) {
+	a, l, err := b.Account(r.Principal)
+	if err == nil && a == nil {
+		return b.Backend.Find(r)
+	}
+	if err == nil {
+		err = a.begin(l, time.Now())
+	}
+	if err != nil {
+		return nil, Error(err.(*Exceeded))
+	}
+	found, refused := b.Backend.Find(r)
+	if refused != nil {
+		a.end(0, time.Now())
+		return nil, refused
+	}
+	return &counted{Queued: found, account: a}, nil
+}
+
+// BeginQuestion counts a call that waits for an answer of its client until end is called. why is the reason why it may not; empty if it may.
+func (b *Backend) BeginQuestion(p *call.Principal) (end func(), why string) {
+	a, l, err := b.Account(p)
+	if err == nil && a == nil {
+		return func() {}, ""
+	}
+	if err == nil {
+		err = a.beginQuestion(l)
+	}
+	if err != nil {
+		return nil, err.Error()
+	}
+	return a.endQuestion, ""
+}
+
+// counted is a call that counts until it has ended.
+type counted struct {
+	gateway.Queued
+	account *Account
+	ended   sync.Once
+}
+
+// Execute implements gateway.Queued.
+func (c *counted) Execute(ctx context.Context, n gateway.Notifier) (result call.Result, err error) {
+	defer func() { c.ended.Do(func() { c.account.end(result.Fuel, time.Now()) }) }()
+	return c.Queued.Execute(ctx, n)
+}
+
+// ResponseWritten implements gateway.ResponseWritten.
+func (c *counted) ResponseWritten() {
+	if held, ok := c.Queued.(gateway.ResponseWritten); ok {
+		held.ResponseWritten()
+	}
+}
+
+// codeExceeded is the JSON-RPC code of a request beyond a quota, of those for errors of servers.
+const codeExceeded = -32000
+
+// Error returns the error that tells a client of an exceeded quota.
+func Error(e *Exceeded) *abi.Error {
+	return &abi.Error{Code: codeExceeded, Message: e.Error(),
+		Data: fmt.Appendf(nil, `{"bulkhead/error":{"code":"quota","quota":%q,"retry_after":%d}}`, e.Key, e.RetryAfter())}
+}
