@@ -21,7 +21,7 @@ import (
 )
 
 // modern sends a request of protocol 2026-07-28 and returns the status and the body of its answer.
-func modern(t *testing.T, url, token, method, name, params string) (status int, body string) {
+func modern(t testing.TB, url, token, method, name, params string) (status int, body string) {
 	t.Helper()
 	if params != "" {
 		params += ","
@@ -35,7 +35,7 @@ func modern(t *testing.T, url, token, method, name, params string) (status int, 
 }
 
 // callTool calls a tool without arguments.
-func callTool(t *testing.T, url, token, tool string) (status int, body string) {
+func callTool(t testing.TB, url, token, tool string) (status int, body string) {
 	t.Helper()
 	return modern(t, url, token, "tools/call", tool, fmt.Sprintf(`"name":%q,"arguments":{}`, tool))
 }

@@ -36,7 +36,7 @@ func withHTTP(keys string) hosttest.Files {
 }
 
 // serveHTTP serves h over HTTP and returns the server's URL. The function end ends the server and returns the error of ServeHTTP.
-func serveHTTP(t *testing.T, h *host.Host, o host.HTTPOptions) (url string, end func() error) {
+func serveHTTP(t testing.TB, h *host.Host, o host.HTTPOptions) (url string, end func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	listening, served := make(chan string, 1), make(chan error, 1)
@@ -59,12 +59,12 @@ func ask(t *testing.T, client *http.Client, url, token string) (status int, body
 }
 
 // send sends a message in a POST.
-func send(t *testing.T, url, token, message string, headers map[string]string) (status int, body string) {
+func send(t testing.TB, url, token, message string, headers map[string]string) (status int, body string) {
 	t.Helper()
 	return sendWith(t, http.DefaultClient, url, token, message, headers)
 }
 
-func sendWith(t *testing.T, client *http.Client, url, token, message string, headers map[string]string) (status int, body string) {
+func sendWith(t testing.TB, client *http.Client, url, token, message string, headers map[string]string) (status int, body string) {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(message))
 	if err != nil {
