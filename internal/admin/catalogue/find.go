@@ -244,21 +244,56 @@ func (s *Sources) troubles(name string) string {
 	return b.String()
 }
 
-// lookalikes returns the names that look like that of a plugin, and that another signer uses.
+// maxLookalikes bounds the names that are shown.
+const maxLookalikes = 5
+
+// lookalikes returns names that look like that of a plugin, and that another signer uses.
 func (s *Sources) lookalikes(of Entry) []string {
 	var out []string
-	look := func(entries []Entry) {
-		for _, e := range entries {
-			if e.Name != of.Name && (e.Signer != of.Signer || e.Signer.IsZero()) && appearance(e.Name) == appearance(of.Name) && !slices.Contains(out, e.Name) {
-				out = append(out, e.Name)
+	for signer, names := range s.looks[appearance(of.Name)] {
+		if signer == of.Signer && !signer.IsZero() {
+			continue
+		}
+		for name := range names {
+			if name != of.Name && !slices.Contains(out, name) {
+				out = append(out, name)
 			}
+			if len(out) == maxLookalikes {
+				break
+			}
+		}
+		if len(out) == maxLookalikes {
+			break
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// indexAppearances sets looks. Catalogues can be large, so that names are not compared with each other.
+func (s *Sources) indexAppearances() {
+	s.looks = map[string]map[signature.Key]map[string]bool{}
+	index := func(entries []Entry) {
+		last := Entry{}
+		for _, e := range entries {
+			if e.Name == last.Name && e.Signer == last.Signer {
+				continue
+			}
+			last = e
+			look := appearance(e.Name)
+			if s.looks[look] == nil {
+				s.looks[look] = map[signature.Key]map[string]bool{}
+			}
+			if s.looks[look][e.Signer] == nil {
+				s.looks[look][e.Signer] = map[string]bool{}
+			}
+			s.looks[look][e.Signer][e.Name] = true
 		}
 	}
 	for _, l := range s.Lists {
-		look(l.entries)
+		index(l.entries)
 	}
-	look(s.installed)
-	return out
+	index(s.installed)
 }
 
 // Versions returns the entries for a plugin that was fetched from a reference: those with its name that the same key signed or, if it is not

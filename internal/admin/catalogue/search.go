@@ -24,10 +24,12 @@ type Match struct {
 func (s *Sources) Search(text string) []Match {
 	words := strings.Fields(strings.ToLower(text))
 	out := []Match{}
+	seen := map[[2]string]bool{} // by name and digest
 	add := func(e Entry, catalogue, dir string) {
-		if rank(e, words) == 0 || slices.ContainsFunc(out, func(have Match) bool { return have.Name == e.Name && have.SHA256 == e.SHA256 }) {
+		if rank(e, words) == 0 || seen[[2]string{e.Name, e.SHA256}] {
 			return
 		}
+		seen[[2]string{e.Name, e.SHA256}] = true
 		m := Match{Name: e.Name, Version: e.Version, Description: e.Description, Signer: e.Signer.String(), SHA256: e.SHA256, Dir: dir, Size: e.Size, Catalogue: catalogue, LooksLike: s.lookalikes(e)}
 		if dir == "" {
 			m.From = e.reference.String()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signedfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
@@ -70,7 +71,9 @@ type Sources struct {
 	program   *List // the catalogue beside the plugins of the program; nil: there is none
 	installed []Entry
 	plugins   map[string]string // directories of the installed plugins
-	why       error             // why there are no installed plugins
+	// looks are the names of plugins, by their appearance and signer.
+	looks map[string]map[signature.Key]map[string]bool
+	why   error // why there are no installed plugins
 }
 
 // Open finds the catalogues: those of the ceiling, or if it names none those of the config, which must be trusted. It fetches nothing.
@@ -180,6 +183,7 @@ func (s *Sources) Load(ctx context.Context, maxAge time.Duration, fetcher func(f
 	if s.Lists = lists; s.program != nil {
 		s.Lists = append(s.Lists, *s.program)
 	}
+	s.indexAppearances()
 	return nil
 }
 

@@ -343,6 +343,35 @@ func TestPluginsOfTheProgram(t *testing.T) {
 	hosttest.WantUsage(t, err, `there is no plugin "more"`, "catalogue.toml")
 }
 
+// TestSearchIsLinear compares the allocations of searches in catalogues of which one is four times as large as the other. All names look alike.
+func TestSearchIsLinear(t *testing.T) {
+	w := admintest.New(t)
+	keeper, signers := newKey(t), []signature.Key{newKey(t).Public(), newKey(t).Public()}
+	name := func(i int) string {
+		digits := fmt.Sprintf("a%012b", i)
+		return strings.NewReplacer("0", "o", "1", "0").Replace(digits)
+	}
+	search := func(serial int64, n int) float64 {
+		var entries []catalogue.Entry
+		for i := range n {
+			e := listed("x", "1.0.0", signers[i%2])
+			e.Name, e.SHA256 = name(i), fmt.Sprintf("%064x", i)
+			entries = append(entries, e)
+		}
+		publish(t, w, "list.toml", keeper, serial, entries...)
+		w.Config(t, tableOf(w.Path("list.toml"), keeper.Public().String()))
+		s := load(t, w.Options(), 0)
+		return testing.AllocsPerRun(1, func() {
+			if got := s.Search(""); len(got) != n || len(got[0].LooksLike) != 5 {
+				t.Errorf("found %d of %d, %q", len(got), n, got[0].LooksLike)
+			}
+		})
+	}
+	if small, large := search(1, 500), search(2, 2000); large > 8*small {
+		t.Errorf("%.0f allocations for 500 entries and %.0f for 2,000", small, large)
+	}
+}
+
 func TestSearch(t *testing.T) {
 	w := admintest.New(t)
 	key := newKey(t)
