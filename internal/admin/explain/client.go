@@ -11,6 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/oauth"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
@@ -27,6 +29,7 @@ type Client struct {
 	Quota    *config.Quota `json:"quota,omitempty"`
 
 	table *config.Client
+	dir   string // value of ${client}
 }
 
 // The names of the principals that have no name of their own.
@@ -38,12 +41,12 @@ const (
 // maxClaimsFile bounds a file of claims, in bytes: no server accepts a JWT of that size.
 const maxClaimsFile = 64 << 10
 
-// unknownDir stands for the value of ${client}, which the name of a token does not determine.
+// unknownDir stands for the value of ${client} if the name of a token does not determine it: there is no such token, or there are several.
 const unknownDir = "(client)"
 
 // ParseClient returns the principal that a user describes: "local", "bearer", the name of a token, or the path of a file with the claims of a
-// JWT. A path has a separator, or ends in .json.
-func ParseClient(text string) (*call.Principal, error) {
+// JWT. A path has a separator, or ends in .json. The principal of a name has no ID, unless there is exactly one token of that name.
+func ParseClient(o discovery.Options, text string) (*call.Principal, error) {
 	switch {
 	case text == clientLocal, text == clientBearer:
 		return &call.Principal{ID: text}, nil
@@ -56,7 +59,26 @@ func ParseClient(text string) (*call.Principal, error) {
 	case text == "" || !visible.Only(text):
 		return nil, usage.Errorf("--client %s: write the name of a token, local, bearer, or the path of a file with the claims of a JWT", tomlfile.Quote(text))
 	}
-	return &call.Principal{Name: text}, nil
+	return &call.Principal{ID: idOf(o, text), Name: text}, nil
+}
+
+// idOf returns the id of the only token with a name; empty if there is none, or if there are several.
+func idOf(o discovery.Options, name string) string {
+	state, err := discovery.StateDir(o.System)
+	if err != nil {
+		return ""
+	}
+	named, _ := bearer.In(state).Read() // the command explains the config, whatever the state of the tokens
+	id := ""
+	for _, token := range named {
+		if token.Name == name && id != "" {
+			return ""
+		}
+		if token.Name == name {
+			id = token.PrincipalID()
+		}
+	}
+	return id
 }
 
 func readClaims(file string) (*call.Principal, error) {
@@ -77,7 +99,10 @@ func readClaims(file string) (*call.Principal, error) {
 // FindClient returns which table of base decides for the principal p, which the user calls name.
 func FindClient(base *catalog.Catalog, name string, p *call.Principal) Client {
 	table, admitted := base.Clients.Of(p)
-	c := Client{Name: name, Admitted: admitted, table: table}
+	c := Client{Name: name, Admitted: admitted, table: table, dir: unknownDir}
+	if p.ID != "" {
+		c.dir = config.ClientDir(p)
+	}
 	switch {
 	case table != nil:
 		c.Table, c.By = table.Name, fmt.Sprintf("%s (%s:%d): %s", table.Key, table.File, table.Line, table.Match)
@@ -107,5 +132,5 @@ func (c Client) plugin(base *catalog.Catalog, p *catalog.Plugin) (_ *catalog.Plu
 	case c.table != nil && !c.table.AllowsPlugin(p.Name):
 		return p, "not in " + c.table.At("plugins")
 	}
-	return base.PluginFor(p, c.table, unknownDir), ""
+	return base.PluginFor(p, c.table, c.dir), ""
 }

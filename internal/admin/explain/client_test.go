@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
 // TestClaimsNameTheGroupsOfAServer checks that a file of claims has the groups that a server reads in a token with these claims.
@@ -19,7 +21,7 @@ func TestClaimsNameTheGroupsOfAServer(t *testing.T) {
 		if err := os.WriteFile(file, []byte(`{"iss": "https://id.example", "sub": "ann", "groups": `+groups+`}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p, err := ParseClient(file)
+		p, err := ParseClient(discovery.Options{}, file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -61,7 +61,7 @@ func Grants(o discovery.Options, q Question) (Policies, error) {
 		return Policies{}, err
 	}
 	if q.OfClient {
-		p, err := ParseClient(q.Client)
+		p, err := ParseClient(o, q.Client)
 		if err != nil {
 			return Policies{}, err
 		}

@@ -62,9 +62,12 @@ func idOf(token string) string {
 // IsExpired reports whether the token is not valid any more.
 func (n *Named) IsExpired(now time.Time) bool { return n.Expires != nil && !now.Before(*n.Expires) }
 
+// PrincipalID returns the ID of the token's principal.
+func (n *Named) PrincipalID() string { return "token:" + n.ID }
+
 // principal returns on whose behalf requests with the token are made.
 func (n *Named) principal() *call.Principal {
-	return &call.Principal{ID: "token:" + n.ID, Name: n.Name}
+	return &call.Principal{ID: n.PrincipalID(), Name: n.Name}
 }
 
 // check returns an error if the record is not one that File has written.
