@@ -78,6 +78,27 @@ func TestNamedTokensAreReadAgain(t *testing.T) {
 	hosttest.WantUsage(t, h.ServeHTTP(t.Context(), host.HTTPOptions{Address: "127.0.0.1:0"}), file.Path(), "not a file of tokens")
 }
 
+// TestRefusalIsRecordedWithItsPrincipal has an expired token: whose it is was proved.
+func TestRefusalIsRecordedWithItsPrincipal(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"))
+	log := filepath.Join(w.Dir, "audit.jsonl")
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[http]\ntokens = true\n\n[audit]\nfile = '" + log + "'\n\n[[plugins]]\npath = '../plugins/a'\n"})
+	past := time.Now().Add(-time.Hour)
+	expired, made, err := bearer.In(filepath.Join(w.Dir, "state", "bulkhead")).New(t.Context(), "ann", &past)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, end := serveHTTP(t, w.Open(t, w.Options()), host.HTTPOptions{Address: "127.0.0.1:0"})
+	if status, body := ask(t, http.DefaultClient, url, expired); status != http.StatusUnauthorized || !strings.Contains(body, "the token has expired") {
+		t.Errorf("%d %s", status, body)
+	}
+	_ = end()
+	data, err := os.ReadFile(log)
+	if record := string(data); err != nil || !strings.Contains(record, `"principal":"token:`+made.ID+`","address":"127.0.0.1"`) || !strings.Contains(record, `"code":"http_token"`) || strings.Contains(record, expired) {
+		t.Errorf("%v: the audit log is\n%s", err, record)
+	}
+}
+
 func TestReplacedTokenFileIsReadAgain(t *testing.T) {
 	w := hosttest.New(t, answering("a", "A"), hosttest.Files{"work/token": token})
 	h := w.Open(t, w.Options())

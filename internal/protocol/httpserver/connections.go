@@ -150,7 +150,7 @@ func (c *connections) end(conn net.Conn, has *connection) {
 		raw = encrypted.NetConn() // closing the other one would wait for a client that does not read
 	}
 	isHTTP2 := raw != conn && has.state == http.StateActive && conn.(*tls.Conn).ConnectionState().NegotiatedProtocol == "h2" // which has no such answer
-	if isHTTP2 || has.answering || has.state == http.StateIdle || has.state == http.StateNew && raw != conn { // the handshake of the latter may not be complete
+	if isHTTP2 || has.answering || has.state == http.StateIdle || has.state == http.StateNew && raw != conn {                // the handshake of the latter may not be complete
 		_ = raw.Close()
 		return
 	}

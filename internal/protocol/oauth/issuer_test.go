@@ -112,6 +112,41 @@ func TestIssuerThatIsSlow(t *testing.T) {
 	})
 }
 
+// TestTokensThatWaitAreBounded checks that tokens that wait for a slow issuer keep no memory beyond a bound, and hold no known token up.
+func TestTokensThatWaitAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider("ec")
+		v := p.verifier(t, nil)
+		known, unknown := long(t, "ec"), long(t, "ed")
+		if _, err := v.Authenticate(t.Context(), known, ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(fetchPause)
+		p.mu.Lock()
+		p.hang = true
+		p.mu.Unlock()
+		results := make(chan error, 2*maxChecks)
+		for range 2 * maxChecks {
+			go func() {
+				_, err := v.Authenticate(t.Context(), unknown, "")
+				results <- err
+			}()
+		}
+		synctest.Wait()
+		if len(results) != maxChecks {
+			t.Errorf("%d tokens do not wait, want %d", len(results), maxChecks)
+		}
+		if _, err := v.Authenticate(t.Context(), known, ""); err != nil {
+			t.Errorf("a known token: %v", err)
+		}
+		for range 2 * maxChecks {
+			if err := <-results; err == nil {
+				t.Error("accepted")
+			}
+		}
+	})
+}
+
 // TestIssuerThatLies has documents that must not be used.
 func TestIssuerThatLies(t *testing.T) {
 	keys := newProvider("ec").pages[jwks]
