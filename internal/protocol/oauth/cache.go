@@ -21,11 +21,12 @@ func digestOf(token string) digest { return sha256.Sum256([]byte(token)) }
 
 // verified is the result for a token whose signature was verified.
 type verified struct {
-	access   bearer.Access
-	audience []string
-	issuer   *issuer
-	keys     *keySet // of the issuer at that time
-	size     int     // see sizeOf
+	access     bearer.Access
+	audience   []string
+	lacksScope bool // whether it lacks a scope that the server requires; no such token is in the cache
+	issuer     *issuer
+	keys       *keySet // of the issuer at that time
+	size       int     // see sizeOf
 }
 
 // sizeOf returns about as many bytes as claims take when they are decoded: a short member of an object takes far more than its text.

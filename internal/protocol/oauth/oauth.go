@@ -65,15 +65,20 @@ func (v *Verifier) Authenticate(ctx context.Context, token, endpoint string) (*b
 	}
 	digest, now := digestOf(token), time.Now()
 	known := v.verified.get(digest)
-	if known == nil || !known.holds(now) {
+	unknown := known == nil || !known.holds(now)
+	if unknown {
 		var err error
 		if known, err = v.verify(ctx, token); err != nil {
 			return nil, err
 		}
-		v.verified.put(digest, known)
 	}
-	if !v.accepts(known.audience, endpoint) {
+	switch {
+	case !v.accepts(known.audience, endpoint): // whatever its scopes are: more of them would not help
 		return nil, &bearer.Refused{Why: "the token is for another audience", Principal: known.access.Principal}
+	case known.lacksScope:
+		return nil, &bearer.Refused{Why: "the token lacks a scope that the server requires", Principal: known.access.Principal, Status: http.StatusForbidden}
+	case unknown:
+		v.verified.put(digest, known)
 	}
 	return &known.access, nil
 }
@@ -85,8 +90,8 @@ func (v *Verifier) accepts(audience []string, endpoint string) bool {
 	})
 }
 
-// verify verifies a token that is not known, except for its audience. Whoever has no valid token can cause this, so it is done for a bounded
-// number at once, which may wait for an issuer.
+// verify verifies a token that is not known, except for its audience and scopes. Whoever has no valid token can cause this, so it is done for a
+// bounded number at once, which may wait for an issuer.
 func (v *Verifier) verify(ctx context.Context, token string) (*verified, error) {
 	select {
 	case v.checks <- struct{}{}:
@@ -109,11 +114,12 @@ func (v *Verifier) verify(ctx context.Context, token string) (*verified, error) 
 	if !t.isSignedBy(keys) {
 		return nil, refused("the signature of the token is wrong")
 	}
-	access, audience, err := t.check(time.Now(), v.config.Scopes)
+	known, err := t.check(time.Now(), v.config.Scopes)
 	if err != nil {
 		return nil, err
 	}
-	return &verified{access: *access, audience: audience, issuer: i, keys: set, size: sizeOf(t.claims)}, nil
+	known.issuer, known.keys = i, set
+	return known, nil
 }
 
 func refused(why string) error { return &bearer.Refused{Why: why} }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -143,18 +142,19 @@ func (t *token) isSignedBy(keys []jose.JSONWebKey) bool {
 	})
 }
 
-// check checks the claims of a token whose signature was verified, except for its audience, which it returns.
-func (t *token) check(now time.Time, scopes []string) (*bearer.Access, []string, error) {
+// check checks the claims of a token whose signature was verified, except for its audience and scopes, which it returns: whether the token
+// has the scopes. The result lacks the issuer and the keys.
+func (t *token) check(now time.Time, scopes []string) (*verified, error) {
 	c, err := decodeClaims(t.claims)
 	if err != nil {
-		return nil, nil, refused("the claims of the token cannot be decoded")
+		return nil, refused("the claims of the token cannot be decoded")
 	}
 	p := c.principal()
-	fail := func(why string) (*bearer.Access, []string, error) {
+	fail := func(why string) (*verified, error) {
 		if p.Subject == "" {
-			return nil, nil, refused(why)
+			return nil, refused(why)
 		}
-		return nil, nil, &bearer.Refused{Why: why, Principal: p}
+		return nil, &bearer.Refused{Why: why, Principal: p}
 	}
 	expires, notBefore, issued := c.time("exp"), c.time("nbf"), c.time("iat")
 	audience, ok := c.list("aud")
@@ -178,10 +178,11 @@ func (t *token) check(now time.Time, scopes []string) (*bearer.Access, []string,
 	case c.all["cnf"] != nil:
 		return fail("the token is bound to a key of the client, which the server cannot check")
 	}
-	if granted := c.scopes(); slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(granted, s) }) {
-		return nil, nil, &bearer.Refused{Why: "the token lacks a scope that the server requires", Principal: p, Status: http.StatusForbidden}
-	}
-	return &bearer.Access{Principal: p, Expires: expires.Add(skew)}, audience, nil
+	granted := c.scopes()
+	return &verified{
+		access: bearer.Access{Principal: p, Expires: expires.Add(skew)}, audience: audience, size: sizeOf(t.claims),
+		lacksScope: slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(granted, s) }),
+	}, nil
 }
 
 // idOf returns the ID of the principal with an issuer and a subject: a digest of both, with the length of the first, so that no two have one.
