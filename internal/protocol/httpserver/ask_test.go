@@ -5,9 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
 const elicited = `{"action":"accept","content":{"name":"Ann"}}`
@@ -189,5 +194,38 @@ func TestModernClientIsAsked(t *testing.T) {
 		retry := strings.Replace(body, `"arguments":{},`, `"arguments":{},"inputResponses":{"name":`+elicited+`},"requestState":"`+result.Result.RequestState+`",`, 1)
 		f.post(retry, headers...).want(t, http.StatusOK, "Ann")
 		f.post(strings.Replace(retry, `"arguments":{}`, `"arguments":{"a":1}`, 1), headers...).want(t, http.StatusBadRequest, "-32602")
+	})
+}
+
+// TestAnswerBelongsToPrincipalAndProject checks that the state of a question is of no use to another principal, or at the endpoint of another
+// project.
+func TestAnswerBelongsToPrincipalAndProject(t *testing.T) {
+	_, tokens, all := named(t, nil)
+	accepted := bearer.NewTokens(gateway.TokenHolder)
+	accepted.Set("", all)
+	views := map[string]*gateway.View{}
+	view := func(_ context.Context, project string, _ *call.Principal) (*gateway.View, context.Context, error) {
+		return views[project], nil, nil
+	}
+	run(t, Config{Auth: ofTokens{accepted}, View: view}, func(t *testing.T, f *fixture) {
+		other, err := f.g.NewView(gateway.Config{Name: "other", Version: "1"}, f.b, "other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		views[""], views["other"] = f.g.View, other
+		body, headers := modernCall("ask", `{}`)
+		body = strings.Replace(body, `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{"form":{}}}`, 1)
+		as := func(token string) []string { return append(slices.Clone(headers), authorization(token)...) }
+		got := f.post(body, as(tokens[0])...)
+		var result struct{ Result struct{ RequestState string } }
+		if err := json.Unmarshal([]byte(got.body), &result); err != nil || result.Result.RequestState == "" {
+			t.Fatalf("got %s", got.body)
+		}
+		retry := strings.Replace(body, `"arguments":{},`, `"arguments":{},"inputResponses":{"name":`+elicited+`},"requestState":"`+result.Result.RequestState+`",`, 1)
+		for _, token := range tokens[1:] {
+			f.post(retry, as(token)...).want(t, http.StatusBadRequest, "not valid for this request")
+		}
+		f.do(http.MethodPost, Path+"/other", retry, as(tokens[0])...).want(t, http.StatusBadRequest, "not valid for this request")
+		f.post(retry, as(tokens[0])...).want(t, http.StatusOK, "Ann")
 	})
 }
