@@ -290,6 +290,29 @@ func TestShutdownLetsCallsEnd(t *testing.T) {
 	})
 }
 
+// TestShutdownWritesLastAnswers checks that connections are not closed before the answers of calls that have ended are written.
+func TestShutdownWritesLastAnswers(t *testing.T) {
+	run(t, Config{}, func(t *testing.T, f *fixture) {
+		f.net.latency = 10 * time.Millisecond
+		body, headers := modernCall("hold", `{}`)
+		got := make(chan error, 1)
+		go func() {
+			r, err := f.send(t.Context(), http.MethodPost, Path, body, headers...)
+			if err == nil {
+				_, err = io.ReadAll(r.Body)
+			}
+			got <- err
+		}()
+		<-f.b.started
+		f.stop()
+		synctest.Wait()
+		f.b.release <- struct{}{}
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestShutdownCancelsCallsAfterDrain(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
 		id := f.open("2025-11-25")

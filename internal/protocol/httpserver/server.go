@@ -164,23 +164,30 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, drain func() time.Du
 		return err
 	case <-ctx.Done():
 	}
-	s.drain(drain())
+	if s.drain(drain()) {
+		// The handlers have returned, and package http may still have to write their last answers.
+		written, cancel := context.WithTimeout(context.Background(), answerGrace)
+		defer cancel()
+		_ = server.Shutdown(written) // an error means that a client does not read
+	}
 	_ = server.Close()
 	return context.Cause(ctx)
 }
 
-// drain ends the requests in flight.
-func (s *Server) drain(wait time.Duration) {
+// drain ends the requests in flight, and reports whether all have ended.
+func (s *Server) drain(wait time.Duration) bool {
 	s.draining.Store(true)
 	close(s.stopping)
 	ended := s.whenIdle()
 	if await(ended, wait) {
-		return
+		return true
 	}
 	s.stop(errStopped)
-	if !await(ended, stopGrace+answerGrace) {
-		s.log.Warn("cancelled calls have not ended, or clients do not read their responses", "waited", stopGrace+answerGrace)
+	if !await(ended, stopGrace) {
+		s.log.Warn("cancelled calls have not ended, or clients do not read their responses", "waited", stopGrace)
+		return false
 	}
+	return true
 }
 
 // begin counts an exchange until done is called.

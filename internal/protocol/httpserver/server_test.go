@@ -120,11 +120,12 @@ var offers = gateway.Offers{ToolsChange: true, Resources: true, Subscribe: true}
 
 // network is a listener whose connections are pipes, so that tests run with a fake clock.
 type network struct {
-	conns chan net.Conn
-	done  chan struct{}
+	conns   chan net.Conn
+	done    chan struct{}
+	latency time.Duration // of what the server writes to connections that are made from now on
 }
 
-func newNetwork() *network { return &network{make(chan net.Conn), make(chan struct{})} }
+func newNetwork() *network { return &network{conns: make(chan net.Conn), done: make(chan struct{})} }
 
 func (n *network) Accept() (net.Conn, error) {
 	select {
@@ -151,7 +152,13 @@ var loopback = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8808}
 // pipeConn is an end of a pipe with a loopback address.
 type pipeConn struct {
 	net.Conn
-	local net.Addr
+	local   net.Addr
+	latency time.Duration
+}
+
+func (c pipeConn) Write(p []byte) (int, error) {
+	time.Sleep(c.latency)
+	return c.Conn.Write(p)
 }
 
 func (c pipeConn) LocalAddr() net.Addr  { return c.local }
@@ -161,7 +168,7 @@ func (c pipeConn) RemoteAddr() net.Addr { return loopback }
 func (n *network) dial(local net.Addr) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
-	case n.conns <- pipeConn{server, local}:
+	case n.conns <- pipeConn{server, local, n.latency}:
 		return client, nil
 	case <-n.done:
 		return nil, net.ErrClosed
