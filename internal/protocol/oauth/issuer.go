@@ -28,6 +28,7 @@ const (
 	keepKeys     = 2 * time.Hour // of an issuer that cannot be reached
 	maxDocument  = 256 << 10     // bytes
 	maxAddress   = 2 << 10       // bytes of the address of the keys
+	maxWaiting   = 256           // tokens that wait for a fetch, at most 16 KiB each
 )
 
 // issuer is an accepted issuer with its keys.
@@ -37,7 +38,8 @@ type issuer struct {
 	log    hclog.Logger
 	ctx    context.Context // of fetches
 
-	keys atomic.Pointer[keySet] // nil: never fetched
+	keys    atomic.Pointer[keySet] // nil: never fetched
+	waiting chan struct{}          // a semaphore of tokens that wait for a fetch
 
 	mu       sync.Mutex
 	started  time.Time     // of the last fetch
@@ -60,16 +62,16 @@ func (i *issuer) current(now time.Time) *keySet {
 	return keys
 }
 
-// keysFor returns the keys that may have signed a token, and the set that they are of. If there is none, it fetches the keys again, unless that was tried just before.
+// keysFor returns the keys that may have signed a token, and the set that they are of. If there is none, it fetches the keys again, unless that
+// was tried just before. Whoever has no valid token can cause this, so the tokens that wait are bounded; those with a known key never wait.
 func (i *issuer) keysFor(ctx context.Context, h header) (*keySet, []jose.JSONWebKey, error) {
 	keys := i.current(time.Now())
 	if found := keys.find(h); found != nil {
 		return keys, found, nil
 	}
 	if fetched := i.fetch(time.Now()); fetched != nil {
-		select {
-		case <-fetched:
-		case <-ctx.Done():
+		if !i.await(ctx, fetched) {
+			return nil, nil, &bearer.Refused{Why: "too many tokens wait for keys of their issuer: try again later", Status: http.StatusServiceUnavailable}
 		}
 	}
 	keys = i.current(time.Now())
@@ -81,6 +83,21 @@ func (i *issuer) keysFor(ctx context.Context, h header) (*keySet, []jose.JSONWeb
 		return nil, nil, refused("the issuer of the token has no such key")
 	}
 	return keys, found, nil
+}
+
+// await waits until a fetch or ctx has ended. It returns false if too many tokens wait already.
+func (i *issuer) await(ctx context.Context, fetched <-chan struct{}) bool {
+	select {
+	case i.waiting <- struct{}{}:
+	default:
+		return false
+	}
+	defer func() { <-i.waiting }()
+	select {
+	case <-fetched:
+	case <-ctx.Done():
+	}
+	return true
 }
 
 // fetch returns a channel that is closed when the keys were fetched again; nil if the last fetch was too short a time ago.

@@ -112,7 +112,8 @@ func TestIssuerThatIsSlow(t *testing.T) {
 	})
 }
 
-// TestTokensThatWaitAreBounded checks that tokens that wait for a slow issuer keep no memory beyond a bound, and hold no known token up.
+// TestTokensThatWaitAreBounded checks that tokens that wait for a slow issuer keep no memory beyond a bound, and hold no token up
+// whose key is known, whether or not the token is.
 func TestTokensThatWaitAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("ec")
@@ -125,21 +126,23 @@ func TestTokensThatWaitAreBounded(t *testing.T) {
 		p.mu.Lock()
 		p.hang = true
 		p.mu.Unlock()
-		results := make(chan error, 2*maxChecks)
-		for range 2 * maxChecks {
+		results := make(chan error, 2*maxWaiting)
+		for range 2 * maxWaiting {
 			go func() {
 				_, err := v.Authenticate(t.Context(), unknown, "")
 				results <- err
 			}()
 		}
 		synctest.Wait()
-		if len(results) != maxChecks {
-			t.Errorf("%d tokens do not wait, want %d", len(results), maxChecks)
+		if len(results) != maxWaiting {
+			t.Errorf("%d tokens do not wait, want %d", len(results), maxWaiting)
 		}
-		if _, err := v.Authenticate(t.Context(), known, ""); err != nil {
-			t.Errorf("a known token: %v", err)
+		for name, token := range map[string]string{"a known token": known, "a token of a known key": sign(t, "ec", usual(map[string]any{"sub": "another", "exp": time.Now().Add(time.Hour).Unix()}))} {
+			if _, err := v.Authenticate(t.Context(), token, ""); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
-		for range 2 * maxChecks {
+		for range 2 * maxWaiting {
 			if err := <-results; err == nil {
 				t.Error("accepted")
 			}

@@ -25,24 +25,20 @@ type Config struct {
 	Log      hclog.Logger
 }
 
-// maxChecks bounds the tokens that are verified at once.
-const maxChecks = 256
-
 // Verifier verifies tokens. It is safe for concurrent use.
 type Verifier struct {
 	config   Config
 	issuers  map[string]*issuer
 	verified cache
-	checks   chan struct{} // a semaphore of tokens that are being verified
 	stop     context.CancelFunc
 }
 
 // New returns a Verifier. It requests nothing before Prefetch or Authenticate.
 func New(c Config) *Verifier {
 	ctx, stop := context.WithCancel(context.Background())
-	v := &Verifier{config: c, issuers: make(map[string]*issuer, len(c.Issuers)), checks: make(chan struct{}, maxChecks), stop: stop}
+	v := &Verifier{config: c, issuers: make(map[string]*issuer, len(c.Issuers)), stop: stop}
 	for _, name := range c.Issuers {
-		v.issuers[name] = &issuer{name: name, client: c.Client, log: c.Log, ctx: ctx}
+		v.issuers[name] = &issuer{name: name, client: c.Client, log: c.Log, ctx: ctx, waiting: make(chan struct{}, maxWaiting)}
 	}
 	return v
 }
@@ -90,15 +86,8 @@ func (v *Verifier) accepts(audience []string, endpoint string) bool {
 	})
 }
 
-// verify verifies a token that is not known, except for its audience and scopes. Whoever has no valid token can cause this, so it is done for a
-// bounded number at once, which may wait for an issuer.
+// verify verifies a token that is not known, except for its audience and scopes.
 func (v *Verifier) verify(ctx context.Context, token string) (*verified, error) {
-	select {
-	case v.checks <- struct{}{}:
-		defer func() { <-v.checks }()
-	default:
-		return nil, &bearer.Refused{Why: "too many tokens are being checked: try again later", Status: http.StatusServiceUnavailable}
-	}
 	t, err := parse(token)
 	if err != nil {
 		return nil, err
