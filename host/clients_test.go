@@ -301,6 +301,28 @@ func (s *team) try(t *testing.T, r *rand.Rand, user, project string) {
 	}
 }
 
+// TestNoCacheSharesWhatClientsGet checks that a plugin cannot declare an answer to one client to be that of all, unless all clients get the same.
+func TestNoCacheSharesWhatClientsGet(t *testing.T) {
+	cached := hosttest.Plugin("cached", wasmtest.Answering(`{"result":{"contents":[{"uri":"c://x","text":"secret"}],"ttlMs":60000,"cacheScope":"public"}}`),
+		"[offers]\nresources = ['c://']\n")
+	read := func(url, token string) string {
+		_, body := modern(t, url, token, "resources/read", "c://x", `"uri":"c://x"`)
+		return body
+	}
+	s := serveTeam(t, "[[plugins]]\npath = '../plugins/cached'\n", []hosttest.Files{cached}, "root")
+	for _, project := range []string{"", "one"} {
+		if body := read(s.endpoint(project), s.tokens["root"]); !strings.Contains(body, `"ttlMs":60000,"cacheScope":"private"`) {
+			t.Errorf("%q: %s", project, body)
+		}
+	}
+	w := hosttest.New(t, cached)
+	url, end := serveHTTP(t, w.Open(t, w.Options()), host.HTTPOptions{Address: "127.0.0.1:0"})
+	defer func() { _ = end() }()
+	if body := read(url, ""); !strings.Contains(body, `"ttlMs":60000,"cacheScope":"public"`) {
+		t.Errorf("without tables: %s", body)
+	}
+}
+
 // TestSessionsBelongToPrincipalAndProject checks that neither another principal nor another endpoint finds a session.
 func TestSessionsBelongToPrincipalAndProject(t *testing.T) {
 	s := serveTeam(t, "", nil, "root", "ann", "amy")

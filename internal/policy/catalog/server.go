@@ -57,7 +57,7 @@ const titlesVersion = "2025-06-18"
 // serverConfig returns the server's name, version, instructions and capabilities.
 func (c *Catalog) serverConfig() gateway.Config {
 	o := c.Options
-	s := gateway.Config{Name: "bulkhead", Version: o.Version, Offers: c.serverOffers(), Checked: true, Log: o.Log.Named("gateway")}
+	s := gateway.Config{Name: "bulkhead", Version: o.Version, Offers: c.serverOffers(), Checked: true, Private: c.Key.Client != "", Log: o.Log.Named("gateway")}
 	if c.Server != nil && c.Server.Name != "" {
 		s.Name, s.Title = c.Server.Name, c.Server.Title
 	}

@@ -162,7 +162,7 @@ func (r *runners) loop(work func()) {
 // encode encodes a result for the era of the request.
 func (c *clientRequest) encode(result call.Result) []byte {
 	if c.meta.modern && result.Body != nil {
-		return oneLine(modern(result, c.meta.served.info, c.how.cached))
+		return oneLine(modern(result, c.meta.served.info, c.how.cached, c.meta.served.config.Private))
 	}
 	return oneLine(result.Body)
 }

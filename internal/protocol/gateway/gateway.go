@@ -54,6 +54,10 @@ type Config struct {
 	Tools  []Tool // in the order of tools/list
 	Offers Offers // other than tools
 
+	// Private states that other clients of the server get other results for the same requests, so that no cache may share them, even if the
+	// backend says so.
+	Private bool
+
 	// Logging advertises the logging capability and forwards log messages of calls. A legacy client gets those
 	// of level info and above, unless it sends logging/setLevel; a modern one those of requests that state a
 	// level.

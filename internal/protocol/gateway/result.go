@@ -13,15 +13,19 @@ import (
 // resultComplete is a member of every result of the modern era; it means that the result needs no further round trip.
 const resultComplete = `"resultType":"complete"`
 
+// scopePrivate is the value of cacheScope for results that other clients may not get.
+var scopePrivate = []byte(`"private"`)
+
 // serverInfo encodes the member of _meta that identifies the server.
 func serverInfo(name, version string) []byte {
 	return fmt.Appendf(nil, `"%s":{"name":%s,"version":%s}`, mcp.MetaKeyServerInfo, rawjson.Quote(name), rawjson.Quote(version))
 }
 
 // modern adds to a checked result the members that the modern era requires: its type, the server in _meta, and default
-// caching hints if cached is set and the result has none. The bytes of the result's values are unchanged. A _meta that is not an object
-// is left out: a worker is not trusted to have checked its results.
-func modern(result call.Result, info []byte, cached bool) []byte {
+// caching hints if cached is set and the result has none. If private is set, no cache may give the result to other clients, whatever the plugin
+// says. The bytes of all other values are unchanged. A _meta that is not an object is left out: a worker is not trusted to have checked its
+// results.
+func modern(result call.Result, info []byte, cached, private bool) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(result.Body)+len(info)+96))
 	out.WriteString(`{` + resultComplete)
 	if cached && !hasHints(result) {
@@ -37,6 +41,9 @@ func modern(result call.Result, info []byte, cached bool) []byte {
 		out.WriteByte(',')
 		out.Write(rawjson.Quote(key))
 		out.WriteByte(':')
+		if private && key == "cacheScope" {
+			value = scopePrivate
+		}
 		if key == "_meta" {
 			meta, value = true, withInfo(value, info)
 		}

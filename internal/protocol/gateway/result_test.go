@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
@@ -19,9 +20,28 @@ func TestModernReplacesMetaThatIsNoObject(t *testing.T) {
 			if why := r.Validate(); why != "" {
 				t.Fatalf("%s is refused: %s", body, why)
 			}
-			if got := string(modern(r, info, false)); got != want {
+			if got := string(modern(r, info, false, false)); got != want {
 				t.Errorf("%s became\n%s, want\n%s", body, got, want)
 			}
+		}
+	}
+}
+
+// TestPrivateResultIsNotForOthers checks that a plugin cannot have a cache give to one client what it answered to another one.
+func TestPrivateResultIsNotForOthers(t *testing.T) {
+	info := serverInfo("n", "v")
+	for body, want := range map[string]string{
+		`{"contents":[],"ttlMs":9,"cacheScope":"public"}`:      `"contents":[],"ttlMs":9,"cacheScope":"private"`,
+		`{"contents":[],"\u0063acheScope":"public","ttlMs":9}`: `"contents":[],"cacheScope":"private","ttlMs":9`,
+		`{"contents":[],"ttlMs":9,"cacheScope":"private"}`:     `"contents":[],"ttlMs":9,"cacheScope":"private"`,
+		`{"contents":[],"cacheScope":"public"}`:                listHints + `,"contents":[]`,
+	} {
+		want = `{"resultType":"complete",` + want + `,"_meta":{` + string(info) + `}}`
+		if got := string(modern(call.Result{Body: []byte(body)}, info, true, true)); got != want {
+			t.Errorf("%s became\n%s, want\n%s", body, got, want)
+		}
+		if got := string(modern(call.Result{Body: []byte(body)}, info, true, false)); (got == want) == strings.Contains(body, "public") && strings.Contains(body, "ttlMs") {
+			t.Errorf("%s became %s where all clients get the same", body, got)
 		}
 	}
 }
@@ -38,7 +58,7 @@ func FuzzCheckToolResult(f *testing.F) {
 		if call.Check(abi.MethodToolsCall, result) != "" {
 			return
 		}
-		decorated := modern(call.Result{Body: result}, info, false)
+		decorated := modern(call.Result{Body: result}, info, false, false)
 		if why := call.Check(abi.MethodToolsCall, decorated); why != "" {
 			t.Fatalf("%s\nbecame\n%s\nwhich cannot be read: %s", result, decorated, why)
 		}
