@@ -163,6 +163,12 @@ func printTrust(w io.Writer, p *install.TrustProposal) {
 	for _, c := range p.Catalogues {
 		fmt.Fprintf(w, "  catalogue  %s, signed with %s\n", oneLine(c.From), c.Key)
 	}
+	for _, l := range p.Revocations {
+		fmt.Fprintf(w, "  revoked    by the list %s, signed with %s\n", oneLine(l.From), l.Key)
+	}
+	if p.LacksRevocations() {
+		fmt.Fprintf(w, "  revoked    nothing: no list of revoked plugins is named\n")
+	}
 	for _, names := range slices.Sorted(maps.Keys(p.Keys)) {
 		fmt.Fprintf(w, "  keys       %s: %s\n", names, cmp.Or(strings.Join(p.Keys[names], ", "), "none"))
 	}

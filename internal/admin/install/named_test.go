@@ -188,8 +188,8 @@ func TestConfigWithCataloguesOnlyCanBeTrusted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := install.TrustedCatalogue{From: w.Path("list.toml"), Key: keeper.Public().String()}
-	if !slices.Equal(p.Catalogues, []install.TrustedCatalogue{want}) || !slices.Equal(p.Keys["acme-*"], []string{keeper.Public().String()}) || len(p.Plugins) != 0 {
+	want := install.TrustedSource{From: w.Path("list.toml"), Key: keeper.Public().String()}
+	if !slices.Equal(p.Catalogues, []install.TrustedSource{want}) || !slices.Equal(p.Keys["acme-*"], []string{keeper.Public().String()}) || len(p.Plugins) != 0 {
 		t.Errorf("got %+v", p)
 	}
 	w.Config(t, "[defaults]\ndeny = []\n")

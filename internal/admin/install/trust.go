@@ -45,17 +45,18 @@ type TrustProposal struct {
 	HTTP        []string               `json:"http,omitempty"`    // what [http] says to serve --http
 	Clients     []string               `json:"clients,omitempty"` // whom each table of [[clients]] matches, and what others get
 	Credentials []string               `json:"credentials,omitempty"`
-	Catalogues  []TrustedCatalogue     `json:"catalogues,omitempty"` // where plugins are found by their names
-	Keys        map[string][]string    `json:"keys,omitempty"`       // which keys may sign plugins, by name space
-	NotKept     []string               `json:"not_kept,omitempty"`   // why reviewed manifests are not kept; set by Write
+	Catalogues  []TrustedSource        `json:"catalogues,omitempty"`  // where plugins are found by their names
+	Revocations []TrustedSource        `json:"revocations,omitempty"` // lists of plugins that are not served, besides those of the ceiling
+	Keys        map[string][]string    `json:"keys,omitempty"`        // which keys may sign plugins, by name space
+	NotKept     []string               `json:"not_kept,omitempty"`    // why reviewed manifests are not kept; set by Write
 
 	store    trust.Store
 	reviewed reviewedManifests
 	pinned   []*manifest.Manifest
 }
 
-// TrustedCatalogue is a catalogue that a config names.
-type TrustedCatalogue struct {
+// TrustedSource is a signed file that a config names.
+type TrustedSource struct {
 	From string `json:"from"`
 	Key  string `json:"key"`
 }
@@ -108,13 +109,7 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 
 // addSources describes [sources].
 func (p *TrustProposal) addSources(s config.Sources) {
-	for _, c := range s.Catalogues {
-		label := "an address that is not valid" // which can contain a secret
-		if at, err := source.ParseDocument(c.From); err == nil {
-			label = at.Address()
-		}
-		p.Catalogues = append(p.Catalogues, TrustedCatalogue{label, c.Key.String()})
-	}
+	p.Catalogues, p.Revocations = trustedSources(s.Catalogues), trustedSources(s.Revocations)
 	for _, pinned := range s.Keys {
 		if p.Keys == nil {
 			p.Keys = map[string][]string{}
@@ -124,6 +119,25 @@ func (p *TrustProposal) addSources(s config.Sources) {
 			p.Keys[pinned.Names] = append(p.Keys[pinned.Names], key.String())
 		}
 	}
+}
+
+func trustedSources(files []config.SignedFile) (out []TrustedSource) {
+	for _, f := range files {
+		label := "an address that is not valid" // which can contain a secret
+		if at, err := source.ParseDocument(f.From); err == nil {
+			label = at.Address()
+		}
+		out = append(out, TrustedSource{label, f.Key.String()})
+	}
+	return out
+}
+
+// LacksRevocations reports whether to say that the config names no list of revoked plugins: if it says where plugins come from, and if it has
+// changed, since a list may have been removed from it.
+func (p *TrustProposal) LacksRevocations() bool {
+	isFetched := func(plugin explain.PluginPolicy) bool { return plugin.From != "" }
+	return p.Kind == TrustConfig && len(p.Revocations) == 0 &&
+		(p.State == Changed || len(p.Catalogues) > 0 || len(p.Keys) > 0 || slices.ContainsFunc(p.Plugins, isFetched))
 }
 
 // describeHTTP describes [http].

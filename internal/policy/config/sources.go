@@ -21,6 +21,9 @@ type Sources struct {
 	Keys        []PinnedKeys // in the order of the file
 }
 
+// IsSet reports whether the table names something.
+func (s Sources) IsSet() bool { return len(s.Catalogues)+len(s.Revocations)+len(s.Keys) > 0 }
+
 // Catalogue is a signed list of plugins.
 type Catalogue = SignedFile
 

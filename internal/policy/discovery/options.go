@@ -51,7 +51,7 @@ func WithStaged(o Options, staged store.Store) Options {
 	return o
 }
 
-// WithoutPlugins returns o, with which a config that names catalogues and no plugin yet is accepted, for those who review it.
+// WithoutPlugins returns o, with which a config that has [sources] and no plugin yet is accepted, for those who review it.
 func WithoutPlugins(o Options) Options {
 	o.System.mayBeEmpty = true
 	return o
@@ -73,7 +73,7 @@ type System struct {
 	ceiling   *ceilingPlace   // nil means CeilingFile
 	manifests *manifest.Cache // nil: each manifest is parsed again
 	staged    *store.Store    // nil: there is only the store of the user
-	// mayBeEmpty is set if the config may name catalogues and no plugins.
+	// mayBeEmpty is set if the config may have [sources] and no plugins.
 	mayBeEmpty bool
 	admitsAll  bool // whether plugins are not checked by an Admission
 }
