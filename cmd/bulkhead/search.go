@@ -43,19 +43,28 @@ ceiling is invalid.`,
 			if err != nil {
 				return err
 			}
-			matches := s.Search(strings.Join(words, " "))
+			text := strings.Join(words, " ")
+			matches := s.Search(text)
 			result := map[string]any{"plugins": matches, "catalogues": listsOf(s)}
-			err = printResult(c, asJSON, result, func(w page) { printMatches(w, matches) })
-			if !asJSON {
-				printListProblems(os.Stderr, s)
+			if s.Unused != nil {
+				result["unused"] = s.Unused.Error()
 			}
+			if !asJSON {
+				printListProblems(os.Stderr, s) // first, since they can be why nothing is found
+			}
+			err = printResult(c, asJSON, result, func(w page) {
+				printMatches(w, matches)
+				if hint := s.Suggest(text); len(matches) == 0 && hint != "" {
+					fmt.Fprintf(w, "  %s\n", hint)
+				}
+			})
 			return resultError(err, len(matches) > 0)
 		},
 	}
 	f := c.Flags()
 	configFlag(c, &options)
 	f.BoolVar(&offline, "offline", false, "fetch nothing: search the copies of the catalogues that are kept")
-	f.BoolVar(&asJSON, "json", false, "print JSON: {\"plugins\": [{\"name\", \"version\", \"description\", \"signer\", \"from\", …}],\n\"catalogues\": [{\"from\", \"serial\", \"fetched\", \"problem\", …}]}")
+	f.BoolVar(&asJSON, "json", false, "print JSON: {\"plugins\": [{\"name\", \"version\", \"description\", \"signer\", \"from\", …}],\n\"catalogues\": [{\"from\", \"serial\", \"fetched\", \"problem\", …}],\n\"unused\": why the catalogues of the config are not used}")
 	return c
 }
 

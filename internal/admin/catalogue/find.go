@@ -199,18 +199,11 @@ func (e *UnknownError) Error() string { return e.text }
 
 // unknown returns the error for a name that is in no catalogue. It names what is near.
 func (s *Sources) unknown(n Name) error {
-	var where, names []string
+	var where []string
 	for _, l := range s.Lists {
 		where = append(where, l.From)
-		for _, e := range l.entries {
-			names = append(names, e.Name)
-		}
 	}
-	for _, e := range s.installed {
-		names = append(names, e.Name)
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+	names := s.names()
 	otherwise := "name a directory or a reference, or a catalogue in [sources] of the config"
 	switch {
 	case len(names) > maxNamed:
