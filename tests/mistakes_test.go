@@ -45,7 +45,7 @@ var mistakes = map[string]mistake{
 	"key of a limit":     {config: withHello + "[plugins.limits]\ntme = '1s'\n", where: "bulkhead.toml:4", key: "plugins[0].limits.tme", remedy: `did you mean "time"?`, old: "tme", new: "time", code: 2},
 	"table of a plugin":  {config: "[plugin.hello]\npath = 'plugins/hello'\n", where: "bulkhead.toml:1", key: "plugin", remedy: `did you mean "plugins"?`, old: "[plugin.hello]", new: "[[plugins]]", code: 2},
 	"table for array":    {config: "[plugins]\npath = 'plugins/hello'\n", where: "bulkhead.toml:1", key: "plugins", remedy: "write [[plugins]]", old: "[plugins]", new: "[[plugins]]", code: 2},
-	"no plugin":          {config: "", where: "bulkhead.toml", key: "plugins", remedy: "add [[plugins]] with a path", new: withHello, code: 2},
+	"no plugin":          {config: "", where: "bulkhead.toml", key: "plugins", remedy: "add [[plugins]] with `bulkhead add NAME`", new: withHello, code: 2},
 
 	// Wrong paths.
 	"path of a plugin": {config: "[[plugins]]\npath = 'plugins/helo'\n", where: "bulkhead.toml:2", key: "plugins[0].path", remedy: "write the path of a built plugin", old: "helo", new: "hello"},

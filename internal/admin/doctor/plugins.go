@@ -20,7 +20,9 @@ func (e *examination) plugins(ctx context.Context, usable bool) {
 		return
 	}
 	view, err := catalog.Look(e.options)
-	if invalid := (*discovery.InvalidError)(nil); errors.As(err, &invalid) {
+	if invalid := (*discovery.InvalidError)(nil); errors.As(err, &invalid) && invalid.SourcesOnly() {
+		e.warn("plugins", invalid.Problems[0].What, invalid.Problems[0].Remedy)
+	} else if invalid != nil {
 		e.problems("config", invalid.Problems)
 	} else if none := (*discovery.NoPluginsError)(nil); errors.As(err, &none) {
 		e.fail("plugins", none.Problem(), none.Remedy())

@@ -118,8 +118,8 @@ func find(o Options, places config.Places, source Source, read configReader) (*F
 		found.Files, found.Credentials, found.HTTP, found.Clients = c.Files, c.Credentials, c.HTTP, c.Clients
 		found.Sources = c.Sources
 		if len(c.Plugins) == 0 && !(o.System.mayBeEmpty && c.Sources.IsSet()) {
-			return nil, &usage.Error{Err: &InvalidError{File: c.File, Included: includedFiles(c), empty: true, Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
-				What: "the config names no plugin", Remedy: "add [[plugins]] with a path, or run `bulkhead add DIR`"}}}}
+			return nil, &usage.Error{Err: &InvalidError{File: c.File, Included: includedFiles(c), empty: true, sourcesOnly: c.Sources.IsSet(), Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
+				What: "the config names no plugin", Remedy: "add [[plugins]] with `bulkhead add NAME`, for a plugin that `bulkhead search` lists, or `bulkhead add DIR`"}}}}
 		}
 	}
 	switch {

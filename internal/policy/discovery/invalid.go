@@ -13,12 +13,16 @@ type InvalidError struct {
 	Included []string // files that the config includes, or would if they could be read
 	Problems tomlfile.Problems
 
-	empty bool // whether the files can be used, but let no plugin be served
+	empty       bool // whether the files can be used, but let no plugin be served
+	sourcesOnly bool // whether they are empty, but have [sources]
 }
 
 func (e *InvalidError) Error() string { return e.Problems.Error() }
 
 func (e *InvalidError) Unwrap() error { return e.Problems }
+
+// SourcesOnly reports whether the only problem is that no plugin was added yet from the sources that the config names.
+func (e *InvalidError) SourcesOnly() bool { return e.sourcesOnly }
 
 // FindOrExplain is like Find, but if o.ServeNothing is set and the config is invalid, or there are no plugins, it returns a Found
 // without plugins, with the reason in Invalid or NoPlugins.
