@@ -332,3 +332,33 @@ func TestPluginFromRegistriesOfOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestAddOnNewMachineFetchesRevocations adds plugins where no list of revoked plugins was fetched yet.
+func TestAddOnNewMachineFetchesRevocations(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	a := &author{machine: newMachine(t), registry: strings.TrimPrefix(server.URL, "http://")}
+	a.key = a.path("home/signing.key")
+	good, bad := a.push("chant", strings.NewReplacer()), a.push("mcpkg", strings.NewReplacer())
+	list := "oci://" + a.registry + "/orchard/revoked:latest"
+	if out, err := a.withoutConfig("plugin", "revoke", a.path("revoked.toml"), bad.SHA256, "--key", a.key, "--reason", "drops every second tree", "--push", list).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	admin := newMachine(t)
+	putFile(t, admin.config, fmt.Sprintf("[sources]\ncatalogues = [{ from = %q, key = %q }]\nrevocations = [{ from = %q, key = %[2]q }]\n", a.catalogue(), good.Signer, list))
+	if out := admin.run(2, nil, "add", bad.From, "--yes"); !strings.Contains(out, "is revoked with the reason") {
+		t.Errorf("got %s", out)
+	}
+	fresh := newMachine(t)
+	putFile(t, fresh.config, readFile(t, admin.config))
+	if out := fresh.run(0, nil, "add", "chant", "--yes"); !strings.Contains(out, "Added chant to ") {
+		t.Errorf("got %s", out)
+	}
+
+	// The list that was fetched stays in force while it cannot be fetched.
+	server.Close()
+	if out := fresh.run(2, nil, "add", "chant", "--repin", "--yes"); !strings.Contains(out, "warning: list of revoked plugins "+list+": ") {
+		t.Errorf("got %s", out)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
 // addCommand contains the flags of add.
@@ -109,10 +110,6 @@ func (a *addCommand) run(ctx context.Context, named string, stdin io.Reader, std
 	if a.plugin.Repin && (a.plugin.ReadOnly || a.plugin.AllowWrite || a.plugin.AllowTools != nil || a.plugin.Env != nil || a.plugin.PublicWeb || a.plugin.Prefix != "") {
 		return usage.Errorf("--repin changes only the digest: edit the plugin's table in the config for other changes")
 	}
-	asks := !a.yes && !a.dryRun
-	if asks && (a.asJSON || !term.IsTerminal(stdin)) {
-		return usage.Errorf("cannot ask for consent: pass --yes to grant what the plugin asks for, or --dry-run to only show it")
-	}
 	if err := a.stage(ctx, named); err != nil {
 		return err
 	}
@@ -124,7 +121,10 @@ func (a *addCommand) run(ctx context.Context, named string, stdin io.Reader, std
 		return err
 	}
 	printProposal(textOf(stdout, a.asJSON), p)
-	if asks {
+	if !a.yes && !a.dryRun {
+		if a.asJSON || !term.IsTerminal(stdin) {
+			return usage.Errorf("cannot ask for consent: pass --yes to grant what the plugin asks for, or --dry-run to only show it")
+		}
 		what := "Add " + p.Plugin.Name + " to"
 		if a.plugin.Repin {
 			what = "Pin " + p.Plugin.Name + " as it is now in"
@@ -170,6 +170,9 @@ func (a *addCommand) stage(ctx context.Context, named string) error {
 		return err
 	}
 	if found != nil && found.Dir == "" {
+		if err := a.fetchRevocations(ctx); err != nil {
+			return err
+		}
 		return withProgress(func(fetcher fetchers) (err error) {
 			a.plugin.Staged, err = install.StageFound(ctx, fetcher(found.Reference().String()), found, key)
 			return err
@@ -192,8 +195,27 @@ func (a *addCommand) stage(ctx context.Context, named string) error {
 		}
 		return nil
 	}
+	if err := a.fetchRevocations(ctx); err != nil {
+		return err
+	}
 	return withProgress(func(fetcher fetchers) (err error) {
 		a.plugin.Staged, err = install.Stage(ctx, fetcher(named), r, key)
+		return err
+	})
+}
+
+// fetchRevocations fetches the lists of revoked plugins, as update does, so that a plugin is added on a new machine, and a revoked one is not.
+func (a *addCommand) fetchRevocations(ctx context.Context) error {
+	return withProgress(func(fetcher fetchers) error {
+		lists, err := install.FetchRevocations(ctx, a.host, fetcher)
+		if errors.As(err, new(*discovery.UntrustedError)) {
+			return nil // nothing is fetched for a config that is not trusted
+		}
+		for _, l := range lists {
+			if l.State == install.Failed {
+				fmt.Fprintf(os.Stderr, "%s list of revoked plugins %s: %s\n", paint(term.StyleOf(os.Stderr), "warning:"), oneLine(l.From), excerpt(l.Problem))
+			}
+		}
 		return err
 	})
 }
