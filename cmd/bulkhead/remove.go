@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ and its state do not change.`,
 				return printJSON(c.OutOrStdout(), gone)
 			}
 			w := c.OutOrStdout()
-			fmt.Fprintf(w, "Removed %s (%s) from %s.\n", oneLine(gone.Name), oneLine(gone.Dir), oneLine(gone.Config))
+			fmt.Fprintf(w, "Removed %s (%s) from %s.\n", oneLine(gone.Name), oneLine(cmp.Or(gone.From, gone.Dir)), oneLine(gone.Config))
 			if gone.State != "" {
 				fmt.Fprintf(w, "Its state, if any, is still in %s.\n", oneLine(gone.State))
 			}
@@ -42,6 +43,6 @@ and its state do not change.`,
 		},
 	}
 	configFlag(c, &o)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"config\", \"name\", \"dir\", \"state\", \"left\", \"trust\"}")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"config\", \"name\", \"dir\", \"from\", \"state\", \"left\", \"trust\"}")
 	return c
 }

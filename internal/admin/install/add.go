@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -202,7 +203,7 @@ func (p *Proposal) indexInConfig(o discovery.Options, m *manifest.Manifest, a Ad
 			return i, nil
 		}
 		if existing.Name == m.Name {
-			return -1, usage.Errorf("a plugin named %q is in %s already, in %s: names must be unique: remove that plugin first", m.Name, p.Config, existing.Entry.Path)
+			return -1, usage.Errorf("a plugin named %q is in %s already, in %s: names must be unique: remove that plugin first", m.Name, p.Config, cmp.Or(existing.Entry.From, existing.Entry.Path))
 		}
 	}
 	return -1, err

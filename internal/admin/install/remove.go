@@ -15,6 +15,7 @@ type Removed struct {
 	Config string `json:"config"`
 	Name   string `json:"name"`
 	Dir    string `json:"dir"`
+	From   string `json:"from,omitempty"`  // reference of a plugin that was fetched, whose Dir is in the store
 	State  string `json:"state,omitempty"` // the plugin's state directory, which may not exist; empty if there is no location for it
 	Left   int    `json:"left"`            // number of plugins left in the config
 
@@ -48,7 +49,7 @@ func Remove(o discovery.Options, which string) (Removed, error) {
 	if err != nil {
 		return Removed{}, usage.Errorf("%s: %w", named, err)
 	}
-	removed := Removed{Config: named, Name: pluginName(c.Plugins[at]), Dir: c.Plugins[at].Path, Left: len(c.Plugins) - 1}
+	removed := Removed{Config: named, Name: pluginName(c.Plugins[at]), Dir: c.Plugins[at].Path, From: c.Plugins[at].From, Left: len(c.Plugins) - 1}
 	if places, err := discovery.FindPlaces(o); err == nil && places.State != "" {
 		removed.State = filepath.Join(places.State, removed.Name)
 	}
