@@ -49,8 +49,8 @@ Lists of revoked plugins that the config or the ceiling names are fetched first,
 
 Exit codes: 0 success; 1 a plugin is outdated (--check), was not updated, cannot be
 fetched, is no longer what the config pins, or may not be served, or a list of revoked
-plugins cannot be fetched; 2 usage error, or the config is invalid or
-not trusted.`,
+plugins cannot be fetched; 2 usage error, the config is invalid or not trusted, or consent
+cannot be asked for.`,
 		Example: `  bulkhead update --check
   bulkhead update
   bulkhead update chant --to 1.4.2
@@ -150,7 +150,7 @@ func updateResult(ok bool, plugins any, lists []install.RevocationList) map[stri
 
 func printRevocations(w page, lists []install.RevocationList) {
 	for _, l := range lists {
-		fmt.Fprintf(w, "%s  revoked plugins  %s\n", w.paint(fmt.Sprintf("%-8s", l.State)), oneLine(l.From))
+		fmt.Fprintf(w, "%s  list of revoked plugins  %s\n", w.paint(fmt.Sprintf("%-8s", l.State)), oneLine(l.From))
 		switch {
 		case l.Serial == 0:
 			fmt.Fprintf(w, "          %s: there is no list, so no plugin is served\n", oneLine(l.At))
@@ -257,9 +257,9 @@ func (u *updateCommand) apply(ctx context.Context, stdin io.Reader, stdout io.Wr
 		fmt.Fprintln(stdout, "\nNothing was changed.")
 		return nil
 	}
-	if (p.Revision.Grows() || p.Source.Imported) && !u.yes {
+	if p.NeedsConsent(r.Version) != "" && !u.yes {
 		if u.asJSON || !term.IsTerminal(stdin) {
-			return usage.Errorf("%s %s asks for more than %s, or was imported, and consent cannot be asked for: pass --yes to accept it, or --dry-run to only show it", p.Plugin.Name, r.To, r.Version)
+			return usage.Errorf("%s %s %s, and consent cannot be asked for: pass --yes to accept it, or --dry-run to only show it", p.Plugin.Name, r.To, p.NeedsConsent(r.Version))
 		}
 		switch err := confirm(ctx, stdin, fmt.Sprintf("Update %s to %s in %s", p.Plugin.Name, r.To, oneLine(p.Config))); {
 		case errors.As(err, new(exitStatus)):

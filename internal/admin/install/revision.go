@@ -3,6 +3,8 @@ package install
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
@@ -20,6 +22,44 @@ type Revision struct {
 	Before      *review.Policy     `json:"granted_before,omitempty"`
 	After       *review.Policy     `json:"granted_after,omitempty"`
 	Grants      []review.GrantLine `json:"grants,omitempty"` // both policies, with the differences
+}
+
+// maxReasons bounds the keys that NeedsConsent names.
+const maxReasons = 4
+
+// NeedsConsent says why the update from the version from needs consent: what is more than before, or that it was imported; empty if it needs none.
+func (p *Proposal) NeedsConsent(from string) string {
+	var why []string
+	if r := p.Revision; r.Grows() {
+		switch {
+		case r.Unknown != "":
+			why = append(why, fmt.Sprintf("cannot be compared with %s", from))
+		case r.More:
+			why = append(why, fmt.Sprintf("asks for more than %s (%s)", from, r.moreKeys()))
+		case r.Grants == nil:
+			why = append(why, fmt.Sprintf("is granted more than is known of %s", from))
+		default:
+			why = append(why, fmt.Sprintf("is granted more than %s", from))
+		}
+	}
+	if p.Source != nil && p.Source.Imported {
+		why = append(why, "was imported")
+	}
+	return strings.Join(why, ", and ")
+}
+
+// moreKeys lists the keys of the changes that ask for more.
+func (r *Revision) moreKeys() string {
+	var keys []string
+	for _, c := range r.Changes {
+		if c.More && !slices.Contains(keys, c.Key) {
+			keys = append(keys, c.Key)
+		}
+	}
+	if len(keys) > maxReasons {
+		keys = append(keys[:maxReasons], "…")
+	}
+	return strings.Join(keys, ", ")
 }
 
 // compareWithPinned compares the manifest that the config c pins for the plugin at index with m. after is the Catalog of a config that pins m.

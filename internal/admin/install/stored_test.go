@@ -162,7 +162,7 @@ func TestImportedVersionIsMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := updateTo(t, w, "1.1.0")
-	if err != nil || !p.Source.Imported {
+	if err != nil || !p.Source.Imported || !strings.HasSuffix(p.NeedsConsent("1.0.0"), "was imported") {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

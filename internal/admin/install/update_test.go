@@ -99,10 +99,10 @@ func TestUpdateAndBackWithoutTheSource(t *testing.T) {
 }
 
 func TestVersionThatAsksForMoreGrows(t *testing.T) {
-	for name, c := range map[string]struct{ more string }{
-		"a further tool":           {more: "[[tools]]\nname = \"first_new\"\ndescription = \"x\"\naccess = \"read\"\n"},
-		"a further capability":     {more: admintest.AskedFor},
-		"a grant that now applies": {more: "[limits]\ntime = \"4m\"\n"},
+	for name, c := range map[string]struct{ more, why string }{
+		"a further tool":           {"[[tools]]\nname = \"first_new\"\ndescription = \"x\"\naccess = \"read\"\n", "asks for more than 1.0.0 (tools.first_new)"},
+		"a further capability":     {admintest.AskedFor, "asks for more than 1.0.0 (capabilities.fs, capabilities.http, capabilities.env)"},
+		"a grant that now applies": {"[limits]\ntime = \"4m\"\n", "asks for more than 1.0.0 (limits.time)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := admintest.New(t)
@@ -116,10 +116,14 @@ func TestVersionThatAsksForMoreGrows(t *testing.T) {
 			if !p.Revision.Grows() {
 				t.Errorf("it does not grow: %+v", p.Revision)
 			}
+			if why := p.NeedsConsent("1.0.0"); why != c.why {
+				t.Errorf("NeedsConsent returned %q, want %q", why, c.why)
+			}
 		})
 	}
-	if unknown := (&install.Revision{Unknown: "x"}); !unknown.Grows() {
-		t.Error("a version that cannot be compared does not grow")
+	unknown := &install.Proposal{Revision: &install.Revision{Unknown: "x"}, Source: &install.Source{Imported: true}}
+	if why := unknown.NeedsConsent("1.0.0"); !unknown.Revision.Grows() || why != "cannot be compared with 1.0.0, and was imported" {
+		t.Errorf("a version that cannot be compared does not grow, or NeedsConsent returned %q", why)
 	}
 }
 

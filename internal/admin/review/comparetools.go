@@ -14,20 +14,40 @@ func (c *comparison) tools() {
 	for _, t := range c.new.Tools {
 		was, found := c.old.Tool(t.Name)
 		key := "tools." + t.Name
-		switch {
-		case !found && t.Write:
-			c.changes = append(c.changes, Change{Key: key, Words: "a new tool, which writes", New: t.Description, More: true})
-		case !found:
-			c.changes = append(c.changes, Change{Key: key, Words: "a new tool", New: t.Description, More: true})
-		default:
+		if found {
 			c.tool(key, was, t)
+			continue
 		}
+		words := "a new tool"
+		if t.Write {
+			words = "a new tool, which writes"
+		}
+		if former := c.formerName(t); former != "" {
+			words += "; perhaps the former " + former + ", which configs allow or deny by that name"
+		}
+		c.changes = append(c.changes, Change{Key: key, Words: words, New: t.Description, More: true})
 	}
 	for _, t := range c.old.Tools {
 		if _, found := c.new.Tool(t.Name); !found {
 			c.add("tools."+t.Name, false, "the tool was removed")
 		}
 	}
+}
+
+// formerName returns the name of the removed tool that a new one seems to be, with the same access, arguments and results; empty if there is
+// none, or more than one. Filters of configs go by names, so that the tool counts as new nevertheless.
+func (c *comparison) formerName(t manifest.Tool) string {
+	former := ""
+	for _, old := range c.old.Tools {
+		if _, kept := c.new.Tool(old.Name); kept || old.Write != t.Write || !bytes.Equal(old.Input, t.Input) || !bytes.Equal(old.Output, t.Output) {
+			continue
+		}
+		if former != "" {
+			return ""
+		}
+		former = old.Name
+	}
+	return former
 }
 
 func (c *comparison) tool(key string, old, new manifest.Tool) {
