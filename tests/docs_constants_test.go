@@ -50,7 +50,7 @@ var statements = []struct{ page, text, directory, name, format string }{
 	{"http.md", "gets 503 with `Retry-After`, %s at a time", "internal/protocol/httpserver", "maxRefusals", ""},
 	{"http.md", "`token new` writes %s random bits", "internal/protocol/bearer", "SecretBits", ""},
 	{"http.md", "Up to %s are kept", "internal/protocol/bearer", "maxNamed", ""},
-	{"http.md", "verified before are not counted | %s | 503 |", "internal/protocol/oauth", "maxChecks", ""},
+	{"http.md", "wait for the keys of one issuer | %s | 503 |", "internal/protocol/oauth", "maxWaiting", ""},
 	{"http.md", "A token has at most %s, and documents", "internal/protocol/oauth", "maxToken", "KiB"},
 	{"http.md", "documents of the provider %s.", "internal/protocol/oauth", "maxDocument", "KiB"},
 	{"http.md", "fetched again after %s, or when", "internal/protocol/oauth", "refreshAfter", "min"},
