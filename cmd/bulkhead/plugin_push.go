@@ -35,7 +35,8 @@ it into an archive, sign that, and store both at REF:
                               upload to a web server
 
 The archive has plugin.toml, the module, README.md, licences, a bill of materials and the
-digests of the sources. The same plugin gives the same bytes on every system.
+digests of the sources. The same plugin gives the same bytes on every system. What push and
+revoke write is no source: archives, catalogues, lists of revoked plugins, signatures, keys.
 
 The key is made at the first push, in the directory of the user's config, without a
 password: keep a copy of the file, since nobody else can sign the next version. A key of
@@ -70,12 +71,15 @@ the file are named relative to it, so that the directory can be uploaded as it i
 			if err != nil {
 				return err
 			}
+			for _, text := range p.Warnings {
+				fmt.Fprintf(os.Stderr, "warning: %s\n", text)
+			}
 			return printResult(c, asJSON, p, func(w page) { printPublished(w, p) })
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "`file` with the private key (default: signing.key beside the user's config)")
 	c.Flags().StringVar(&list, "catalogue", "", "`FILE` or oci:// reference of a catalogue to which the version is added")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"name\", \"version\", \"from\", \"sha256\", \"archive\", \"size\", \"signer\", \"key_file\",\n\"new_key\", \"files\", \"entry\", \"catalogue\", \"serial\"}")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"name\", \"version\", \"from\", \"sha256\", \"archive\", \"size\", \"signer\", \"key_file\",\n\"new_key\", \"files\", \"entry\", \"catalogue\", \"serial\", \"new_catalogue\", \"replaced\", \"warnings\"}")
 	return c
 }
 
@@ -102,6 +106,15 @@ func printPublished(w page, p *publish.Published) {
 			fmt.Fprintf(w, "  %s", line)
 		}
 		return
+	}
+	if p.NewCatalogue {
+		fmt.Fprintf(w, "\nThe catalogue is new: there was none at %s\n", oneLine(p.Catalogue))
+	}
+	if p.Replaced != "" {
+		fmt.Fprintf(w, "\nThe entry of %s %s in the catalogue was another one, which those who have pinned it still use:\n", oneLine(p.Name), oneLine(p.Version))
+		for line := range strings.Lines(p.Replaced) {
+			fmt.Fprintf(w, "  %s\n", oneLine(line))
+		}
 	}
 	fmt.Fprintf(w, "\nIt is in the catalogue, with the serial number %d. With this in a config, `bulkhead add %s` finds it:\n", p.Serial, p.Name)
 	fmt.Fprintf(w, "  [sources]\n  catalogues = [{ from = %s, key = %q }]\n", tomlfile.Text(p.Catalogue), p.Signer)

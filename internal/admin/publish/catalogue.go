@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,7 +36,10 @@ type book struct {
 	at      source.Reference
 	client  *registry.Client
 	content *catalogue.Catalogue
-	signed  bool // whether what was read is signed with the key; otherwise it is written in any case
+	isNew   bool // whether there was none
+	// replaced is the table of the version that was added, if it named another archive or signer before; empty: there was none.
+	replaced string
+	signed   bool // whether what was read is signed with the key; otherwise it is written in any case
 }
 
 // openBook reads the catalogue, which need not exist, in a file or a registry. It must be signed with the key, or be a file without signature.
@@ -59,6 +61,7 @@ func openBook(ctx context.Context, named string, key signature.Key, client *regi
 	b := &book{at: at, client: client, content: &catalogue.Catalogue{}}
 	content, text, err := b.read(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
+		b.isNew = true
 		return b, nil
 	}
 	if err == nil && (text != nil || at.Kind == source.OCI) {
@@ -83,20 +86,25 @@ func openBook(ctx context.Context, named string, key signature.Key, client *regi
 // read returns the file of the catalogue and its signature, nil if it is not signed. The error matches fs.ErrNotExist if there is none.
 func (b *book) read(ctx context.Context) (content, text []byte, err error) {
 	if b.at.Kind == source.OCI {
-		a, err := b.client.PullKind(ctx, b.at.OCI, registry.Document)
-		if status := (*registry.StatusError)(nil); errors.As(err, &status) && status.Status == http.StatusNotFound {
-			err = fs.ErrNotExist
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		return a.Content, a.Signature, nil
+		return pullDocument(ctx, b.client, b.at.OCI)
 	}
 	if content, err = filesystem.ReadFile(filesystem.OS{}, b.at.Path, tomlfile.MaxSize); err != nil {
 		return nil, nil, err
 	}
 	text, err = filesystem.ReadFile(filesystem.OS{}, b.at.Path+signature.Extension, signature.MaxSize)
 	return content, text, filesystem.IgnoreAbsent(err)
+}
+
+// pullDocument returns a document and its signature, nil if it is not signed. The error matches fs.ErrNotExist if the registry has none.
+func pullDocument(ctx context.Context, client *registry.Client, at registry.Reference) (content, text []byte, err error) {
+	a, err := client.Current(ctx, at, registry.Document)
+	if err == nil && a == nil {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return a.Content, a.Signature, nil
 }
 
 // check returns an error if the catalogue has the version of a plugin with another manifest.
@@ -114,6 +122,11 @@ func (b *book) add(ctx context.Context, e catalogue.Entry, key signature.Private
 	e.From = b.relative(e.From)
 	if b.signed && slices.ContainsFunc(b.content.Entries, func(have catalogue.Entry) bool { return have.TOML() == e.TOML() }) {
 		return nil
+	}
+	for _, have := range b.content.Entries {
+		if have.Name == e.Name && have.Version == e.Version && (have.From != e.From || have.Signer != e.Signer) {
+			b.replaced = have.TOML()
+		}
 	}
 	b.content.Entries = slices.DeleteFunc(b.content.Entries, func(have catalogue.Entry) bool { return have.Name == e.Name && have.Version == e.Version })
 	b.content.Entries = append(b.content.Entries, e)

@@ -18,6 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // pushTo publishes the plugin in dir to a directory, and adds it to a catalogue.
@@ -104,6 +105,33 @@ func TestPublishedVersionsAreAddedToCatalogue(t *testing.T) {
 		hosttest.WantUsage(t, err, "a version is final")
 		if got := readCatalogue(t, list, first.Signer); got.Serial != 2 {
 			t.Errorf("the catalogue has the number %d", got.Serial)
+		}
+	}
+}
+
+// TestReplacedEntryIsNamed pushes a version to a second place, and its sources in another state.
+func TestReplacedEntryIsNamed(t *testing.T) {
+	dir, home, out := newSource(t, nil), t.TempDir(), t.TempDir()
+	list := filepath.Join(out, "catalogue.toml")
+	first, err := pushTo(t, dir, filepath.Join(out, "one"), list, home)
+	if err != nil || !first.NewCatalogue || first.Replaced != "" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	for _, place := range []string{"one", "two", "two"} {
+		before := readCatalogue(t, list, first.Signer).Entries[0]
+		p, err := pushTo(t, dir, filepath.Join(out, place), list, home)
+		if err != nil || p.NewCatalogue {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		want := before.TOML()
+		if now := readCatalogue(t, list, first.Signer).Entries[0]; now.From == before.From {
+			want = ""
+		}
+		if p.Replaced != want {
+			t.Errorf("pushed to %s: %q is replaced, want %q", place, p.Replaced, want)
+		}
+		if place == "two" {
+			testenv.WriteFile(t, filepath.Join(dir, "lib", "more.c"), "more")
 		}
 	}
 }

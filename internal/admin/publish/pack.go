@@ -2,6 +2,7 @@ package publish
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,7 +12,10 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scaffold"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -32,8 +36,8 @@ const (
 )
 
 // pack returns the files of the archive: those of the built plugin, a bill of materials, and the digests of the sources in dir if that is
-// another directory. What is in the directory out, to which plugins are published, is no source.
-func pack(m *manifest.Manifest, dir, out string) ([]archive.File, error) {
+// another directory.
+func pack(m *manifest.Manifest, dir string) ([]archive.File, error) {
 	entries, err := os.ReadDir(m.Dir)
 	if err != nil {
 		return nil, err
@@ -68,11 +72,27 @@ func pack(m *manifest.Manifest, dir, out string) ([]archive.File, error) {
 	if same, err := sameDirectory(source, m.Dir); err != nil || same {
 		return files, err
 	}
-	sums, err := sourceDigests(source, out, filepath.ToSlash(m.Module.File))
+	sums, err := sourceDigests(source, filepath.ToSlash(m.Module.File))
 	if err != nil {
 		return nil, err
 	}
 	return append(files, archive.File{Name: sourcesFile, Data: sums}), nil
+}
+
+// warnings says what of the packed files is still that of the template, and whether a licence is missing.
+func warnings(m *manifest.Manifest, files []archive.File) []string {
+	readme, licensed := "", m.License != ""
+	for _, f := range files {
+		if f.Name == "README.md" {
+			readme = string(f.Data)
+		}
+		licensed = licensed || strings.HasPrefix(f.Name, "LICENSE")
+	}
+	all := scaffold.Leftovers(m.Description, readme)
+	if !licensed {
+		all = append(all, "nothing says under which licence the plugin may be used: write license into [plugin] of plugin.toml, or add a file LICENSE")
+	}
+	return all
 }
 
 func sameDirectory(a, b string) (bool, error) {
@@ -84,9 +104,9 @@ func sameDirectory(a, b string) (bool, error) {
 	return err == nil && os.SameFile(infoA, infoB), err
 }
 
-// sourceDigests returns the SHA-256 of each file below dir in the format of sha256sum, sorted by name. Hidden files, the module, the
-// directory out and the usual directories of build output are left out.
-func sourceDigests(dir, out, module string) ([]byte, error) {
+// sourceDigests returns the SHA-256 of each file below dir in the format of sha256sum, sorted by name. Hidden files, the module, what
+// was published and signed, and the usual directories of build output are left out, wherever this is published to: the same plugin gives the same list.
+func sourceDigests(dir, module string) ([]byte, error) {
 	var lines []string
 	total := int64(0)
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -99,7 +119,7 @@ func sourceDigests(dir, out, module string) ([]byte, error) {
 		}
 		name := filepath.ToSlash(local)
 		switch {
-		case e.IsDir() && (strings.HasPrefix(e.Name(), ".") || build.IsOutput(e.Name()) || path == out):
+		case e.IsDir() && (strings.HasPrefix(e.Name(), ".") || build.IsOutput(e.Name())):
 			return filepath.SkipDir
 		case e.IsDir(), strings.HasPrefix(e.Name(), "."), name == module:
 			return nil
@@ -109,6 +129,9 @@ func sourceDigests(dir, out, module string) ([]byte, error) {
 			return usage.Errorf("%s has a name that the list of digests cannot contain: rename it", visible.Quote(path))
 		case len(lines) == maxSources:
 			return usage.Errorf("%s has more than %d files: name the directory of the plugin alone", dir, maxSources)
+		}
+		if published, err := isPublished(path); err != nil || published {
+			return err
 		}
 		sum, size, err := digestFile(path)
 		if err != nil {
@@ -130,6 +153,53 @@ func sourceDigests(dir, out, module string) ([]byte, error) {
 		fmt.Fprintf(&list, "%s  %s\n", sum, name)
 	}
 	return []byte(list.String()), nil
+}
+
+// minisignStart begins each file of minisign: signatures, and public and private keys.
+const minisignStart = "untrusted comment:"
+
+// isPublished reports whether a file was written by publishing or revoking: an archive, a catalogue, a list of revoked plugins, a signature
+// or a key. The first push leaves them beside the sources, where a second one must not take them for sources.
+func isPublished(path string) (bool, error) {
+	if strings.HasSuffix(path, archiveExtension) || strings.HasSuffix(path, signature.Extension) {
+		return true, nil
+	}
+	if isList, err := isSignedList(path); err != nil || isList {
+		return isList, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	start := make([]byte, len(minisignStart))
+	n, err := io.ReadFull(f, start)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return string(start[:n]) == minisignStart, err
+}
+
+// isSignedList reports whether a file is a catalogue or a list of revoked plugins. Its signature may have been removed to edit it.
+func isSignedList(path string) (bool, error) {
+	if !strings.HasSuffix(path, ".toml") {
+		if _, err := os.Stat(path + signature.Extension); err != nil {
+			return false, filesystem.IgnoreAbsent(err)
+		}
+	}
+	text, err := filesystem.ReadFile(filesystem.OS{}, path, tomlfile.MaxSize)
+	if errors.Is(err, filesystem.ErrTooLarge) { // a list has at most that size
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	doc, _ := tomlfile.Parse(path, text)
+	if doc == nil {
+		return false, nil
+	}
+	root := doc.Root()
+	return root.Has("serial") && (root.Has("catalogue") || root.Has("revocations")), nil
 }
 
 func digestFile(path string) (sum string, size int64, err error) {

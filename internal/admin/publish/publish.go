@@ -63,6 +63,12 @@ type Published struct {
 	Entry     string `json:"entry"`
 	Catalogue string `json:"catalogue,omitempty"`
 	Serial    int64  `json:"serial,omitempty"`
+	// NewCatalogue says that there was no catalogue. Replaced is the table for this version that the catalogue had, if the archive or its signer
+	// was another one; empty: it had none.
+	NewCatalogue bool   `json:"new_catalogue,omitempty"`
+	Replaced     string `json:"replaced,omitempty"`
+	// Warnings say what is still that of the template, or missing for those who are to use the plugin.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Publish builds the plugin if necessary, checks it, packs and signs it, and pushes it.
@@ -91,7 +97,7 @@ func Publish(ctx context.Context, o Options) (*Published, error) {
 	if err := to.setVersion(m.Version); err != nil {
 		return nil, err
 	}
-	files, err := pack(m, o.Dir, to.dir)
+	files, err := pack(m, o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +122,7 @@ func Publish(ctx context.Context, o Options) (*Published, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Published{Name: m.Name, Version: m.Version, Manifest: m.Digest, Archive: userfile.Digest(data), Size: len(data), Signer: key.Public().String(), KeyFile: o.Key, NewKey: made}
+	p := &Published{Warnings: warnings(m, files), Name: m.Name, Version: m.Version, Manifest: m.Digest, Archive: userfile.Digest(data), Size: len(data), Signer: key.Public().String(), KeyFile: o.Key, NewKey: made}
 	for _, f := range files {
 		p.Files = append(p.Files, f.Name)
 	}
@@ -129,7 +135,7 @@ func Publish(ctx context.Context, o Options) (*Published, error) {
 		if err := list.add(ctx, e, key); err != nil {
 			return nil, fmt.Errorf("%s %s was pushed, and is not in the catalogue: %w", p.Name, p.Version, err)
 		}
-		p.Catalogue, p.Serial = list.at.Address(), list.content.Serial
+		p.Catalogue, p.Serial, p.NewCatalogue, p.Replaced = list.at.Address(), list.content.Serial, list.isNew, list.replaced
 	}
 	return p, nil
 }
@@ -182,6 +188,9 @@ func (t *target) store(ctx context.Context, client *registry.Client, m *manifest
 		ref := t.ref
 		var err error
 		ref.Digest, err = client.Push(ctx, ref, registry.Artifact{Title: m.Name, Version: m.Version, Content: data, Signature: text})
+		if taken := (*registry.TakenError)(nil); errors.As(err, &taken) {
+			return "", fmt.Errorf("%w%s", err, t.difference(ctx, client, taken.Digest, data))
+		}
 		return ref.String(), err
 	}
 	if err := os.MkdirAll(t.dir, 0o777); err != nil {
@@ -192,6 +201,21 @@ func (t *target) store(ctx context.Context, client *registry.Client, m *manifest
 		return "", err
 	}
 	return filePrefix + filepath.ToSlash(file) + "#sha256=" + userfile.Digest(data), nil
+}
+
+// difference says, for an error, what distinguishes the archive from the published one with a digest.
+func (t *target) difference(ctx context.Context, client *registry.Client, digest string, data []byte) string {
+	ref := t.ref
+	ref.Digest = digest
+	have, err := client.Pull(ctx, ref)
+	if err != nil {
+		return fmt.Sprintf("\n  what differs is not known: %v", err)
+	}
+	all := differences(have.Content, data)
+	if len(all) == 0 {
+		return "\n  the archive is the same, and is signed with another key there"
+	}
+	return "\n  compared with what is published:\n  " + strings.Join(all, "\n  ")
 }
 
 // writeSigned writes a file and its signature, which is first: whoever finds the file finds its signature.

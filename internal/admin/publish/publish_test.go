@@ -25,6 +25,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/registry"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
@@ -161,6 +162,100 @@ func TestPublishTwiceGivesSameBytes(t *testing.T) {
 		if p, err := run(t, dir, "file:"+filepath.Join(dir, "out"), home); err != nil || p.Archive != got[0].Archive {
 			t.Errorf("got %+v, %v", p, err)
 		}
+	}
+}
+
+// TestPublishedFilesAreNoSources leaves what was published in the directory of the source, and publishes elsewhere: the archive is the same.
+func TestPublishedFilesAreNoSources(t *testing.T) {
+	dir, host := newSource(t, nil), newRegistry(t)
+	key := filepath.Join(dir, "release.key")
+	push := func(ref, list string) *Published {
+		t.Helper()
+		p, err := Publish(t.Context(), Options{Dir: dir, Ref: ref, Key: key, Catalogue: list, Build: build.Options{Out: filepath.Join(t.TempDir(), "built")}, Client: &registry.Client{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	out := filepath.Join(dir, "out")
+	list := filepath.Join(out, "list.toml")
+	first := push("file:"+out, list)
+	mustRevoke(t, RevokeOptions{File: filepath.Join(dir, "revoked"), Key: filepath.Join(dir, "revoke.key"), Client: &registry.Client{}})
+	for range 2 {
+		for _, again := range []*Published{push(host+"/team/hand", ""), push("file:"+t.TempDir(), ""), push("file:"+out, list), push("file:"+dir, "")} {
+			if again.Archive != first.Archive {
+				t.Errorf("published to %s, the archive is another one", again.From)
+			}
+		}
+		if err := os.Remove(list + signature.Extension); err != nil { // as if it had been edited
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"lib/catalogue.toml": "catalogue = 1\n", "lib/revocations.toml": "# serial\n", "lib/x.minisigs": "", "lib/short": "untrusted", "lib/large.toml": "#" + strings.Repeat("x", 1<<20)} {
+		testenv.WriteFile(t, filepath.Join(dir, name), text)
+		before := first.Archive
+		if first = push("file:"+out, ""); first.Archive == before {
+			t.Errorf("%s is no source", name)
+		}
+	}
+}
+
+func TestPublishSaysWhatDiffers(t *testing.T) {
+	host, home, dir := newRegistry(t), t.TempDir(), newSource(t, nil)
+	repository := host + "/team/hand"
+	if _, err := run(t, dir, repository, home); err != nil {
+		t.Fatal(err)
+	}
+	_, err := run(t, dir, repository, t.TempDir())
+	hosttest.WantUsage(t, err, "the archive is the same, and is signed with another key there")
+	for name, text := range map[string]string{"lib/z.c": "changed", "lib/new.c": "new", "README.md": "# Other\n"} {
+		testenv.WriteFile(t, filepath.Join(dir, name), text)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(dir, "LICENSE")), os.Remove(filepath.Join(dir, "tests", "a.toml"))); err != nil {
+		t.Fatal(err)
+	}
+	_, err = run(t, dir, repository, home)
+	hosttest.WantUsage(t, err, "has another artifact under this version", "change the version in plugin.toml\n  compared with what is published:\n  LICENSE is missing now\n  README.md has changed\n  sources.sha256 has changed\n",
+		"\n  sources.sha256: lib/new.c is new\n  sources.sha256: lib/z.c has changed\n  sources.sha256: tests/a.toml is missing now")
+}
+
+func TestDifferencesAreBoundedAndVisible(t *testing.T) {
+	list := func(sources string) []byte {
+		data, err := archive.Encode([]archive.File{{Name: sourcesFile, Data: []byte(sources)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	var many strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&many, "%064x  file\x1b[31m%d\n", i, i)
+	}
+	all := differences(list(many.String()), list("x"))
+	if len(all) != maxDifferences+1 || all[maxDifferences] != "and 991 more" || strings.Contains(strings.Join(all, ""), "\x1b") {
+		t.Errorf("got %q", all)
+	}
+	if got := differences([]byte("x"), list("x")); len(got) != 1 || !strings.Contains(got[0], "is not the archive of a plugin") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestPublishWarnsOfTemplate(t *testing.T) {
+	dir := newSource(t, map[string]string{"plugin.toml": strings.NewReplacer("Made by hand.", "Greets people: replace this with what the plugin does.", "license = \"MIT\"\n", "").Replace(manifestText)})
+	testenv.WriteFile(t, filepath.Join(dir, "README.md"), "The last command prints `Hello, Ada!`.")
+	if err := os.Remove(filepath.Join(dir, "LICENSE")); err != nil {
+		t.Fatal(err)
+	}
+	p, err := run(t, dir, "file:"+t.TempDir(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(p.Warnings, "\n"); len(p.Warnings) != 3 || !strings.Contains(got, "description") || !strings.Contains(got, "README.md") || !strings.Contains(got, "licence") {
+		t.Errorf("got %q", p.Warnings)
+	}
+	testenv.WriteFile(t, filepath.Join(dir, "LICENSE.txt"), "MIT")
+	if p, err = run(t, dir, "file:"+t.TempDir(), t.TempDir()); err != nil || len(p.Warnings) != 2 {
+		t.Errorf("got %+v, %v", p, err)
 	}
 }
 

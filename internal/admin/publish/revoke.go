@@ -7,21 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/registry"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/revocation"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
-	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
 // validity is the time for which a list is valid unless the caller says otherwise.
@@ -30,11 +26,16 @@ const validity = 90 * 24 * time.Hour
 // RevokeOptions say what is revoked, and in which list.
 type RevokeOptions struct {
 	File string // the list, which is created if it does not exist
-	// Plugins are directories of built plugins, archives, or digests of manifests or modules. Without any, the list is only renewed.
+	// Plugins are directories of built plugins, archives, references to archives, NAME@VERSION of the catalogue, or digests of manifests or
+	// modules. Without any, the list is only renewed.
 	Plugins []string
-	Reason  string // why; required with Plugins
-	Expires string // the last day of validity, as YYYY-MM-DD; empty: 90 days from now
-	Push    string // reference oci://REGISTRY/NAME:TAG to which the list is pushed too; empty: none
+	// Catalogue is the file or oci:// reference of the catalogue, signed with the key, that has the versions among Plugins; empty: none.
+	Catalogue string
+	Reason    string // why; required with Plugins
+	Expires   string // the last day of validity, as YYYY-MM-DD; empty: 90 days from now
+	Push      string // reference oci://REGISTRY/NAME:TAG to which the list is pushed too; empty: none
+	// Withdraw allows that entries of the list in the registry are missing in the one that replaces it.
+	Withdraw bool
 	// Key and Password are as in Options.
 	Key      string
 	Password func() (string, error)
@@ -52,6 +53,10 @@ type RevokedList struct {
 	KeyFile   string         `json:"key_file"`
 	NewKey    bool           `json:"new_key"`          // whether the key was made
 	Pushed    string         `json:"pushed,omitempty"` // reference of the artifact
+	// New says that there was no list, neither in the file nor, if it is pushed, in the registry. Continued is the serial number of the list in
+	// the registry that was continued, since there was no file; 0: none.
+	New       bool  `json:"new"`
+	Continued int64 `json:"continued,omitempty"`
 }
 
 // RevokedEntry is an entry of a RevokedList.
@@ -61,28 +66,36 @@ type RevokedEntry struct {
 	Reason string `json:"reason"`
 }
 
-// Revoke adds plugins to a list, increases its serial number, and signs it. The former content of the list need not be signed: who signs it
-// may have edited it, and is shown all of it.
+// Revoke adds plugins to a list, increases its serial number, and signs it. The former content of the file need not be signed: who signs it
+// may have edited it, and is shown all of it. A list in the registry is replaced by a newer one that has all of its entries.
 func Revoke(ctx context.Context, o RevokeOptions) (*RevokedList, error) {
 	if len(o.Plugins) > 0 && strings.TrimSpace(o.Reason) == "" {
 		return nil, usage.Errorf("say why with --reason TEXT: those who use the plugin read it")
 	}
-	var to registry.Reference
-	if o.Push != "" {
-		var err error
-		if to, err = registry.Parse(o.Push); err == nil && (to.Tag == "" || to.Digest != "") {
-			err = errors.New("must have a tag, and no digest")
-		}
-		if err != nil {
-			return nil, usage.Errorf("%s %w", o.Push, err)
-		}
+	to, err := o.target()
+	if err != nil {
+		return nil, err
 	}
+	done := &RevokedList{File: o.File, Signature: o.File + signature.Extension, KeyFile: o.Key, Revoked: []RevokedEntry{}}
 	l, err := readList(o.File)
 	if err != nil {
 		return nil, err
 	}
+	key := sync.OnceValues(func() (key signature.Private, err error) {
+		key, done.NewKey, err = openKey(o.Key, o.Password)
+		return key, err
+	})
+	var before *revocation.List
+	if o.Push != "" {
+		if before, err = pushedList(ctx, o.Client, to, key); err != nil {
+			return nil, err
+		}
+	}
+	if l, err = done.start(o, l, before); err != nil {
+		return nil, err
+	}
 	for _, plugin := range o.Plugins {
-		r, err := revoked(plugin)
+		r, err := o.revoked(ctx, plugin, key)
 		if err != nil {
 			return nil, err
 		}
@@ -98,15 +111,15 @@ func Revoke(ctx context.Context, o RevokeOptions) (*RevokedList, error) {
 	if l, err = revocation.Parse(o.File, content); err != nil { // what is signed is what others will read
 		return nil, &usage.Error{Err: err}
 	}
-	key, made, err := openKey(o.Key, o.Password)
+	private, err := key()
 	if err != nil {
 		return nil, err
 	}
-	text, err := key.Sign(bytes.NewReader(content), fmt.Sprintf("revocations %d", l.Serial))
+	text, err := private.Sign(bytes.NewReader(content), fmt.Sprintf("revocations %d", l.Serial))
 	if err != nil {
 		return nil, err
 	}
-	done := &RevokedList{File: o.File, Signature: o.File + signature.Extension, Serial: l.Serial, Expires: l.LastDay(), Signer: key.Public().String(), KeyFile: o.Key, NewKey: made, Revoked: []RevokedEntry{}}
+	done.Serial, done.Expires, done.Signer = l.Serial, l.LastDay(), private.Public().String()
 	for _, r := range l.Revoked {
 		done.Revoked = append(done.Revoked, RevokedEntry(r))
 	}
@@ -128,12 +141,74 @@ func Revoke(ctx context.Context, o RevokeOptions) (*RevokedList, error) {
 	return done, nil
 }
 
-// readList returns the list in a file, an empty one if there is no file.
+// target returns the reference to which the list is pushed.
+func (o RevokeOptions) target() (registry.Reference, error) {
+	if o.Push == "" {
+		return registry.Reference{}, nil
+	}
+	to, err := registry.Parse(o.Push)
+	if err == nil && (to.Tag == "" || to.Digest != "") {
+		err = errors.New("must have a tag, and no digest")
+	}
+	if err != nil {
+		return to, usage.Errorf("%s %w", o.Push, err)
+	}
+	return to, nil
+}
+
+// start returns the list to which plugins are added: the one in the file, or, without a file, the one in the registry. Either may be nil. A
+// registry does not compare lists: who pushed a list that is older than, or lacks entries of, the one there would offer what is revoked to
+// each machine that has not seen it.
+func (d *RevokedList) start(o RevokeOptions, file, pushed *revocation.List) (*revocation.List, error) {
+	switch {
+	case file == nil && pushed == nil:
+		d.New = true
+		return &revocation.List{}, nil
+	case file == nil:
+		d.Continued = pushed.Serial
+		return pushed, nil
+	case pushed == nil:
+		return file, nil
+	case file.Serial < pushed.Serial:
+		return nil, usage.Errorf("%s has the serial number %d, and %s has the newer list %d: to continue that one, move %s away and revoke again", o.File, file.Serial, o.Push, pushed.Serial, o.File)
+	}
+	for _, r := range pushed.Revoked {
+		if _, has := file.Reason(r.SHA256); !has && !o.Withdraw {
+			return nil, usage.Errorf("%s revokes %s, and %s does not: put the entry back, or pass --withdraw if the plugin may be served again", o.Push, strings.TrimSpace(r.Plugin+" "+r.SHA256), o.File)
+		}
+	}
+	return file, nil
+}
+
+// pushedList returns the list in a registry, nil if there is none. It must be signed with the key.
+func pushedList(ctx context.Context, client *registry.Client, at registry.Reference, key func() (signature.Private, error)) (*revocation.List, error) {
+	content, text, err := pullDocument(ctx, client, at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, usage.Errorf("%w", err)
+	}
+	private, err := key()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := source.Verify(content, text, private.Public()); err != nil {
+		return nil, usage.Errorf("%s has a list already: %w: use the key that signs it, with --key, or push to another tag", at, err)
+	}
+	l, err := revocation.Parse(at.String(), content)
+	if err != nil {
+		return nil, &usage.Error{Err: err}
+	}
+	return l, nil
+}
+
+// readList returns the list in a file, nil if there is no file.
 func readList(file string) (*revocation.List, error) {
 	data, err := tomlfile.ReadFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &revocation.List{}, nil
+		return nil, nil
 	case err != nil:
 		return nil, usage.Errorf("%s: %w", file, err)
 	}
@@ -142,34 +217,4 @@ func readList(file string) (*revocation.List, error) {
 		return nil, &usage.Error{Err: err}
 	}
 	return l, nil
-}
-
-// revoked returns the entry for a digest, an archive, or the directory of a built plugin.
-func revoked(plugin string) (revocation.Revoked, error) {
-	if digest := strings.ToLower(plugin); userfile.IsDigest(digest) {
-		return revocation.Revoked{SHA256: digest}, nil
-	}
-	info, err := os.Stat(plugin)
-	if err != nil {
-		return revocation.Revoked{}, usage.Errorf("%s is neither a SHA-256 nor a file: %w", tomlfile.Quote(plugin), usage.Cause(err))
-	}
-	m := &manifest.Manifest{}
-	if info.IsDir() {
-		var problems tomlfile.Problems
-		if m, problems = manifest.Load(plugin); m == nil || problems.Err() != nil {
-			return revocation.Revoked{}, &usage.Error{Err: problems.Err()}
-		}
-	} else {
-		data, err := filesystem.ReadFile(filesystem.OS{}, plugin, archive.MaxSize)
-		if err == nil {
-			var p *store.Plugin
-			if p, err = store.Open(data); err == nil {
-				m = p.Manifest
-			}
-		}
-		if err != nil {
-			return revocation.Revoked{}, usage.Errorf("%s: %w", plugin, err)
-		}
-	}
-	return revocation.Revoked{SHA256: m.Digest, Plugin: m.Name + " " + m.Version}, nil
 }

@@ -27,6 +27,22 @@ func (c *Client) Push(ctx context.Context, ref Reference, a Artifact) (string, e
 	return digest, s.problem(err)
 }
 
+// Current returns the artifact of a kind that a push to the tag would replace, nil if there is none. It asks for the access of a push, without which
+// some registries do not say that they have no such repository.
+func (c *Client) Current(ctx context.Context, ref Reference, kind Kind) (*Artifact, error) {
+	s, err := c.begin(ctx, ref, true)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := s.resolve(ctx)
+	if err != nil || digest == "" {
+		return nil, s.problem(err)
+	}
+	s.ref.Digest = digest
+	a, err := s.pull(ctx, kind)
+	return a, s.problem(err)
+}
+
 func (s *session) push(ctx context.Context, a Artifact) (string, error) {
 	content, err := encode(a)
 	if err != nil {
@@ -38,7 +54,7 @@ func (s *session) push(ctx context.Context, a Artifact) (string, error) {
 		return digest, err
 	}
 	if have != "" && IsVersion(s.ref.Tag) {
-		return "", usage.Errorf("the registry has another artifact under this version, with the digest %s: change the version in plugin.toml", have)
+		return "", &usage.Error{Err: &TakenError{Digest: have}}
 	}
 	for _, blob := range [][]byte{emptyConfig, a.Signature, a.Content} {
 		if blob == nil {
@@ -57,6 +73,15 @@ func (s *session) push(ctx context.Context, a Artifact) (string, error) {
 		err = fmt.Errorf("the registry stored a manifest with the digest %.80s in place of %s", got, digest)
 	}
 	return digest, errors.Join(err, response.Body.Close())
+}
+
+// TakenError says that the registry has another artifact under a version.
+type TakenError struct {
+	Digest string // of the artifact that the registry has
+}
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("the registry has another artifact under this version, with the digest %s: change the version in plugin.toml", e.Digest)
 }
 
 // IsVersion reports whether a tag is that of a full version, as TagOf returns it. Tags such as 1.2 move by custom.

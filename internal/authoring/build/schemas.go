@@ -65,7 +65,7 @@ func (s *source) compareSchema(t *tomlfile.Table, tool manifest.Tool, key string
 	var out []schemaDifference
 	for _, d := range differences {
 		p := schemaProblem(t, key, d.Path)
-		p.What, p.Remedy = d.What, d.Remedy
+		p.What, p.Remedy = d.What, fmt.Sprintf("%s; `bulkhead plugin schema %s --write` makes the schemas follow the types", d.Remedy, s.dir)
 		out = append(out, schemaDifference{Problem: p, unset: d.Unset})
 	}
 	if err != nil {

@@ -210,3 +210,21 @@ func Write(target string, files map[string][]byte) (err error) {
 	}
 	return os.Rename(tree, target)
 }
+
+// Texts of the templates that authors are to replace.
+const (
+	descriptionLeftover = "replace this with what the plugin does"
+	readmeLeftover      = "The last command prints `Hello, Ada!`."
+)
+
+// Leftovers says which of a plugin's texts are still those of the templates.
+func Leftovers(description, readme string) []string {
+	var all []string
+	if strings.Contains(description, descriptionLeftover) {
+		all = append(all, "the description in plugin.toml is that of the template: say what the plugin does")
+	}
+	if strings.Contains(readme, readmeLeftover) {
+		all = append(all, "README.md is that of the template: say what the plugin is for, and what it needs")
+	}
+	return all
+}

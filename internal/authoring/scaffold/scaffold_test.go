@@ -164,3 +164,24 @@ func TestLeftoversOfKilledProcessAreRemoved(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestLeftoversAreThoseOfTheTemplates(t *testing.T) {
+	r, err := scaffold.Create(scaffold.Options{Name: "notes", Dir: t.TempDir(), Language: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts [2]string
+	for i, name := range []string{"plugin.toml", "README.md"} {
+		text, err := os.ReadFile(filepath.Join(r.Dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = string(text)
+	}
+	if got := scaffold.Leftovers(texts[0], texts[1]); len(got) != 2 {
+		t.Errorf("got %q", got)
+	}
+	if got := scaffold.Leftovers("Keeps notes.", "# notes\n"); got != nil {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,81 @@
+package publish
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+)
+
+// maxDifferences bounds the differences between two archives that are named.
+const maxDifferences = 10
+
+// differences says what distinguishes an archive from the published one. The published one may be anybody's.
+func differences(published, now []byte) []string {
+	before, err := archive.Parse(published)
+	if err != nil {
+		return []string{fmt.Sprintf("what is published is not the archive of a plugin: %v", err)}
+	}
+	after, err := archive.Parse(now)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	old, current := digests(before), digests(after)
+	all := compareDigests(old, current)
+	if old[sourcesFile] != current[sourcesFile] && old[sourcesFile] != "" && current[sourcesFile] != "" {
+		for _, d := range compareDigests(sources(before), sources(after)) {
+			all = append(all, sourcesFile+": "+d)
+		}
+	}
+	if len(all) > maxDifferences {
+		all = append(all[:maxDifferences], fmt.Sprintf("and %d more", len(all)-maxDifferences))
+	}
+	return all
+}
+
+// digests returns the digest of each file by its name.
+func digests(files []archive.File) map[string]string {
+	all := map[string]string{}
+	for _, f := range files {
+		all[f.Name] = userfile.Digest(f.Data)
+	}
+	return all
+}
+
+// sources returns the digest of each source of the list in an archive, by its name.
+func sources(files []archive.File) map[string]string {
+	all := map[string]string{}
+	for _, f := range files {
+		if f.Name != sourcesFile {
+			continue
+		}
+		for line := range strings.Lines(string(f.Data)) {
+			if sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  "); ok {
+				all[name] = sum
+			}
+		}
+	}
+	return all
+}
+
+func compareDigests(old, current map[string]string) []string {
+	var all []string
+	for name, sum := range old {
+		switch now, has := current[name]; {
+		case !has:
+			all = append(all, visible.Text(name)+" is missing now")
+		case now != sum:
+			all = append(all, visible.Text(name)+" has changed")
+		}
+	}
+	for name := range current {
+		if _, has := old[name]; !has {
+			all = append(all, visible.Text(name)+" is new")
+		}
+	}
+	slices.Sort(all)
+	return all
+}
