@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/catalogue"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
@@ -165,16 +166,23 @@ func (a *addCommand) stage(ctx context.Context, named string) error {
 			return usage.Errorf("--signer: %q %w", a.signer, err)
 		}
 	}
+	if catalogue.IsName(named) { // which version it stands for depends on what is revoked
+		if err := a.fetchRevocations(ctx); err != nil {
+			return err
+		}
+	}
 	found, err := findNamed(ctx, a.host, named)
 	if err != nil {
 		return err
 	}
 	if found != nil && found.Dir == "" {
-		if err := a.fetchRevocations(ctx); err != nil {
-			return err
+		if !a.plugin.Repin {
+			if err := install.CheckNotInConfig(a.host, found.Name); err != nil {
+				return err
+			}
 		}
 		return withProgress(func(fetcher fetchers) (err error) {
-			a.plugin.Staged, err = install.StageFound(ctx, fetcher(found.Reference().String()), found, key)
+			a.plugin.Staged, err = install.StageNamed(ctx, fetcher, found.sources, found.name, found.Found, key)
 			return err
 		})
 	}

@@ -26,7 +26,8 @@ func newSearch() *cobra.Command {
 		Short: "Search the catalogues for plugins",
 		Long: `List the plugins whose name or description contains each word of TEXT, or all: those of the
 catalogues in [sources] of the config or the ceiling, and those that come with the program.
-What is listed can be added by its name: bulkhead add NAME.
+What is listed can be added by its name: bulkhead add NAME. That is the newest version that
+no list of revoked plugins names; the others of the catalogue are listed with it.
 
 A catalogue is a signed list. It is fetched at most once an hour, and kept; without a
 network, or with --offline, the copy that was fetched last is searched. An older catalogue
@@ -64,7 +65,7 @@ ceiling is invalid.`,
 	f := c.Flags()
 	configFlag(c, &options)
 	f.BoolVar(&offline, "offline", false, "fetch nothing: search the copies of the catalogues that are kept")
-	f.BoolVar(&asJSON, "json", false, "print JSON: {\"plugins\": [{\"name\", \"version\", \"description\", \"signer\", \"from\", …}],\n\"catalogues\": [{\"from\", \"serial\", \"fetched\", \"problem\", …}],\n\"unused\": why the catalogues of the config are not used}")
+	f.BoolVar(&asJSON, "json", false, "print JSON: {\"plugins\": [{\"name\", \"version\", \"description\", \"signer\", \"from\",\n\"revoked\", \"others\": [{\"version\", \"revoked\"}], …}],\n\"catalogues\": [{\"from\", \"serial\", \"fetched\", \"problem\", …}],\n\"unused\": why the catalogues of the config are not used}")
 	return c
 }
 
@@ -81,9 +82,16 @@ func loadCatalogues(ctx context.Context, o host.Options, offline bool) (*catalog
 	return s, withProgress(func(fetcher fetchers) error { return s.Load(ctx, age, fetcher) })
 }
 
+// named is a plugin that a name stands for, and where it was found.
+type named struct {
+	*catalogue.Found
+	sources *catalogue.Sources
+	name    catalogue.Name
+}
+
 // findNamed returns the plugin that a name stands for, nil if text is a reference. A directory or file of this name that exists is the
 // reference, unless there is a plugin with the name too.
-func findNamed(ctx context.Context, o host.Options, text string) (*catalogue.Found, error) {
+func findNamed(ctx context.Context, o host.Options, text string) (*named, error) {
 	if !catalogue.IsName(text) {
 		return nil, nil
 	}
@@ -112,7 +120,7 @@ func findNamed(ctx context.Context, o host.Options, text string) (*catalogue.Fou
 		return nil, usage.Errorf("%s is a file or directory here, and a plugin in a catalogue: write ./%s for the one, or %s@* for the other", text, text, name.Name)
 	}
 	printListProblems(os.Stderr, s)
-	return found, nil
+	return &named{found, s, name}, nil
 }
 
 // listOf is a catalogue in the output of --json.
@@ -163,6 +171,31 @@ func printListProblems(to io.Writer, s *catalogue.Sources) {
 	}
 }
 
+// maxOthers bounds the other versions of a plugin that are printed.
+const maxOthers = 10
+
+// printOthers prints the other versions of a plugin, and which are revoked.
+func printOthers(w page, m catalogue.Match) {
+	if m.Revoked != "" {
+		fmt.Fprintf(w, "    %s %s %s; there is no version that is not revoked\n", w.paint("refused:"), m.Version, excerpt(m.Revoked))
+	}
+	var others []string
+	for _, other := range m.Others {
+		switch {
+		case other.Revoked == "":
+			others = append(others, other.Version)
+		case m.Revoked == "":
+			others = append(others, other.Version+" (revoked)")
+		}
+	}
+	if len(others) > maxOthers {
+		others = append(others[:maxOthers], "and older ones")
+	}
+	if len(others) > 0 {
+		fmt.Fprintf(w, "    other versions: %s\n", oneLine(strings.Join(others, ", ")))
+	}
+}
+
 func printMatches(w page, matches []catalogue.Match) {
 	for _, m := range matches {
 		fmt.Fprintf(w, "%s  %s\n", w.style.Title(oneLine(m.Name+" "+m.Version)), excerpt(m.Description))
@@ -174,6 +207,7 @@ func printMatches(w page, matches []catalogue.Match) {
 		default:
 			fmt.Fprintf(w, "    signer %s  %s\n", m.Signer, oneLine(source.Label(m.From)))
 		}
+		printOthers(w, m)
 		if len(m.LooksLike) > 0 {
 			fmt.Fprintf(w, "    %s its name looks like %s, of another signer\n", w.paint("warning:"), strings.Join(m.LooksLike, ", "))
 		}

@@ -11,9 +11,9 @@ func paint(s term.Style, word string) string {
 	switch strings.TrimSpace(word) {
 	case "ok", "yes:", "pinned", "compiled", "kept":
 		return s.Good(word)
-	case "failed", "changed", "missing", "no:", "left out", "left out:", "refused", "refused:", "denied", "DESTROYS", "bulkhead:":
+	case "failed", "changed", "missing", "no:", "left out", "left out:", "refused", "refused:", "revoked", "denied", "DESTROYS", "bulkhead:":
 		return s.Bad(word)
-	case "warning", "warning:", "not pinned", "not offered", "not offered:", "not granted:", "note:", "cancelled", "gap", "tool_error", "rpc_error", "WRITES":
+	case "warning", "warning:", "not pinned", "not offered", "not offered:", "not granted:", "note:", "cancelled", "skipped:", "gap", "tool_error", "rpc_error", "WRITES":
 		return s.Warn(word)
 	}
 	return word

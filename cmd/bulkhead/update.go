@@ -40,7 +40,9 @@ are found in the directory of file:PATH, by names that differ in the version onl
 the tags of a registry. Web servers do not list versions: bulkhead add REF --repin accepts
 a newer one. If the config names a signer, the new version must be signed with that key.
 
-Lists of revoked plugins that the config or the ceiling names are fetched first, always.
+Lists of revoked plugins that the config or the ceiling names are fetched first, always. A
+version that one of them names is skipped, and named. If it is pinned, and no newer one is
+wanted that may be served, the command that goes back to an older one is shown.
 
   --check         only list what is outdated, or revoked
   --to VERSION    pin this version, also an older one
@@ -67,7 +69,7 @@ cannot be asked for.`,
 	f.BoolVar(&u.pinned, "pinned", false, "fetch what the config pins, and change nothing")
 	f.BoolVarP(&u.yes, "yes", "y", false, "accept versions that ask for more without a prompt")
 	f.BoolVar(&u.dryRun, "dry-run", false, "show the differences, change nothing")
-	f.BoolVar(&u.asJSON, "json", false, "print JSON: {\"ok\", \"plugins\": [{\"plugin\", \"version\", \"from\", \"at\", \"state\", \"problem\", …}]},\nwith \"revocations\" if lists are named; never prompts")
+	f.BoolVar(&u.asJSON, "json", false, "print JSON: {\"ok\", \"plugins\": [{\"plugin\", \"version\", \"from\", \"at\", \"state\", \"problem\",\n\"newest\", \"skipped\", …}]}, with \"revocations\" if lists are named; never prompts")
 	names := options{}
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		names.Options = u.host
@@ -100,8 +102,16 @@ func (u *updateCommand) run(c *cobra.Command, names []string) error {
 	updates := []install.Update{}
 	err = withProgress(func(fetcher fetchers) (err error) {
 		updates, err = install.Updates(c.Context(), u.host, names, fetcher)
+		for i := range updates {
+			if u.check {
+				updates[i].Settle(c.Context(), u.host, fetcher)
+			}
+		}
 		return exceptNothing(err, lists)
 	})
+	if err == nil {
+		err = context.Cause(c.Context())
+	}
 	if err != nil {
 		return err
 	}
@@ -199,27 +209,24 @@ type updated struct {
 	Revision *install.Revision `json:"revision,omitempty"`
 }
 
-// update updates the plugins one after the other. A plugin that is not updated does not keep the others from it.
+// update updates the plugins one after the other. A plugin that cannot be updated does not keep the others from it.
 func (u *updateCommand) update(c *cobra.Command, updates []install.Update, lists []install.RevocationList) error {
 	results, ok := []updated{}, listsAreFetched(lists)
 	out := textOf(c.OutOrStdout(), u.asJSON)
+	var errs []error
 	for _, up := range updates {
-		result := updated{Update: up, To: u.to}
-		if u.to == "" {
-			result.To = up.Newest
+		result := updated{Update: up}
+		err := u.apply(c.Context(), c.InOrStdin(), out, &result)
+		if stopped := context.Cause(c.Context()); stopped != nil {
+			return stopped
 		}
-		var err error
 		switch {
-		case result.To == "" || result.To == up.Version:
-			result.To = ""
-			err = printPage(out, func(w page) { printUpdates(w, []install.Update{up}) })
-			ok = ok && up.State != install.Failed && up.Refused == ""
+		case err != nil:
+			result.State, result.Problem, errs = install.Failed, err.Error(), append(errs, err)
+		case result.To == "":
+			ok = ok && result.State != install.Failed && result.Refused == ""
 		default:
-			err = u.apply(c.Context(), c.InOrStdin(), out, &result)
 			ok = ok && (result.Updated || u.dryRun)
-		}
-		if err != nil {
-			return err
 		}
 		results = append(results, result)
 	}
@@ -227,30 +234,42 @@ func (u *updateCommand) update(c *cobra.Command, updates []install.Update, lists
 		fmt.Fprintln(out, "The config names no plugin that is fetched.")
 	}
 	if u.asJSON {
-		if err := printJSON(c.OutOrStdout(), updateResult(ok, results, lists)); err != nil {
+		if err := printJSON(c.OutOrStdout(), updateResult(ok && errs == nil, results, lists)); err != nil {
 			return err
 		}
 	}
-	return resultError(nil, ok)
+	return resultError(errors.Join(errs...), ok)
 }
 
-// apply shows what the update of a plugin changes, asks for consent if that is more than before, and updates it.
+// apply shows what the update of a plugin changes, asks for consent if that is more than before, and updates it. Without a version to update to,
+// it says what is known of the plugin.
 func (u *updateCommand) apply(ctx context.Context, stdin io.Reader, stdout io.Writer, r *updated) (err error) {
 	var staged *install.Staged
 	err = withProgress(func(fetcher fetchers) (err error) {
-		staged, err = install.StageVersion(ctx, u.host, r.Update, r.To, fetcher(r.From))
+		switch u.to {
+		case "":
+			staged, err = install.StageNewest(ctx, u.host, &r.Update, fetcher)
+		case r.Version:
+			r.Settle(ctx, u.host, fetcher)
+		default:
+			staged, err = install.StageVersion(ctx, u.host, &r.Update, u.to, fetcher)
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	if staged == nil {
+		return printPage(stdout, func(w page) { printUpdates(w, []install.Update{r.Update}) })
+	}
+	r.To = staged.Version()
 	defer func() { err = errors.Join(err, staged.Close()) }()
 	p, err := install.Propose(u.host, install.Addition{Staged: staged, Repin: true})
 	if err != nil {
 		return err
 	}
 	r.Revision = p.Revision
-	if err := printPage(stdout, func(w page) { printUpdate(w, r.Version, p) }); err != nil {
+	if err := printPage(stdout, func(w page) { printUpdate(w, r.Update, p) }); err != nil {
 		return err
 	}
 	if u.dryRun {
@@ -278,15 +297,30 @@ func (u *updateCommand) apply(ctx context.Context, stdin io.Reader, stdout io.Wr
 	return nil
 }
 
-// printUpdate prints what an update from a version changes.
-func printUpdate(w page, from string, p *install.Proposal) {
+// printUpdate prints what an update changes.
+func printUpdate(w page, u install.Update, p *install.Proposal) {
 	imported := ""
 	if p.Source.Imported {
 		imported = ", as the directory claims that it was imported from"
 	}
-	fmt.Fprintf(w, "%s\n  from       %s%s\n", w.style.Title(fmt.Sprintf("%s %s → %s", p.Plugin.Name, from, p.Plugin.Version)), oneLine(p.Source.From), imported)
+	fmt.Fprintf(w, "%s\n  from       %s%s\n", w.style.Title(fmt.Sprintf("%s %s → %s", p.Plugin.Name, u.Version, p.Plugin.Version)), oneLine(p.Source.From), imported)
+	printSkipped(w, u, "  ")
 	printRevision(w, w.style, p.Revision)
 	printWarnings(w, w.style, p.Warnings)
+}
+
+// maxSkipped bounds the versions that printSkipped prints.
+const maxSkipped = 5
+
+// printSkipped prints which newer versions are revoked.
+func printSkipped(w page, u install.Update, indent string) {
+	for i, s := range u.Skipped {
+		if i == maxSkipped {
+			fmt.Fprintf(w, "%sand %d more versions are revoked\n", indent, len(u.Skipped)-i)
+			return
+		}
+		fmt.Fprintf(w, "%s%s %s %s\n", indent, w.paint("skipped:"), s.Version, excerpt(s.Why))
+	}
 }
 
 func printUpdates(w page, updates []install.Update) {
@@ -302,6 +336,7 @@ func printUpdates(w page, updates []install.Update) {
 		if u.Beyond != "" {
 			fmt.Fprintf(w, "          %s is not in the range of %s: `bulkhead update %s --to %s`\n", u.Beyond, oneLine(u.At), u.Plugin, u.Beyond)
 		}
+		printSkipped(w, u, "          ")
 		if u.Problem != "" {
 			fmt.Fprintf(w, "          %s: %s\n", oneLine(u.At), excerpt(u.Problem))
 		}

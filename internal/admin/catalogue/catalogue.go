@@ -54,6 +54,8 @@ type Entry struct {
 	SHA256 string        // digest of its plugin.toml
 	Signer signature.Key // the key that signed the archive; the zero value: it is not signed
 	Size   int64         // bytes of the archive; 0: unknown
+	// Revoked is why the version may not be served, if a list of revoked plugins names it. It is not part of the catalogue.
+	Revoked string
 
 	reference source.Reference
 }

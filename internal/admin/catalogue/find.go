@@ -23,6 +23,8 @@ type Found struct {
 	Operator string
 	// LooksLike are the names of plugins of other signers that look like its own.
 	LooksLike []string
+	// Skipped are newer versions that the name stands for too, and that are revoked.
+	Skipped []Entry
 }
 
 // offer is what one catalogue has of a plugin.
@@ -61,7 +63,7 @@ func (l List) of(name string) []Entry {
 	return out
 }
 
-// Find returns the newest version that a name stands for. The catalogues of the config or the ceiling come first; a plugin that none of them
+// Find returns the newest version that a name stands for, of those that are not revoked. The catalogues of the config or the ceiling come first; a plugin that none of them
 // has can be one that is installed beside the program, or in the catalogue there. It is an error if two catalogues mean different plugins.
 func (s *Sources) Find(n Name) (*Found, error) {
 	found, err := s.find(n)
@@ -72,6 +74,14 @@ func (s *Sources) Find(n Name) (*Found, error) {
 		found.Operator = "^"
 	}
 	found.LooksLike = s.lookalikes(found.Entry)
+	for _, o := range append(s.offers(n.Name), s.own(n.Name)) {
+		for _, e := range o.entries {
+			isSkipped := e.Revoked != "" && n.wants(e.Version) && isNewer(e, found.Entry)
+			if isSkipped && !slices.ContainsFunc(found.Skipped, func(have Entry) bool { return have.SHA256 == e.SHA256 }) {
+				found.Skipped = append(found.Skipped, e)
+			}
+		}
+	}
 	return found, nil
 }
 
@@ -105,35 +115,38 @@ func (s *Sources) find(n Name) (*Found, error) {
 
 // findOwn returns a plugin that comes with the program.
 func (s *Sources) findOwn(n Name) (*Found, error) {
-	own := offer{}
 	for _, e := range s.installed {
-		if e.Name == n.Name {
-			if n.wants(e.Version) {
-				return &Found{Entry: e, Dir: s.plugins[e.Name]}, nil
-			}
-			own.entries = append(own.entries, e)
+		if e.Name == n.Name && e.Revoked == "" && n.wants(e.Version) {
+			return &Found{Entry: e, Dir: s.plugins[e.Name]}, nil
 		}
 	}
 	if s.program != nil {
-		entries := s.program.of(n.Name)
-		if e := newest(n, entries); e != nil {
+		if e := newest(n, s.program.of(n.Name)); e != nil {
 			return &Found{Entry: *e, Catalogue: s.program.From}, nil
 		}
-		own.entries = append(own.entries, entries...)
 	}
-	if len(own.entries) > 0 {
+	if own := s.own(n.Name); len(own.entries) > 0 {
 		return nil, s.noVersion(n, []offer{own})
 	}
 	return nil, s.unknown(n)
 }
 
-// newest returns the newest entry that a name stands for, nil if there is none. Pre-releases count if the name asks for one, or if there is
-// nothing else.
+// own returns what comes with the program of the plugin with a name.
+func (s *Sources) own(name string) offer {
+	own := offer{entries: List{entries: s.installed}.of(name)}
+	if s.program != nil {
+		own.entries = append(own.entries, s.program.of(name)...)
+	}
+	return own
+}
+
+// newest returns the newest entry that a name stands for and that is not revoked, nil if there is none. Pre-releases count if the name asks for
+// one, or if there is nothing else.
 func newest(n Name, entries []Entry) *Entry {
 	var best *Entry
 	for i := range entries {
 		e := &entries[i]
-		if n.wants(e.Version) && (best == nil || isNewer(*e, *best)) {
+		if e.Revoked == "" && n.wants(e.Version) && (best == nil || isNewer(*e, *best)) {
 			best = e
 		}
 	}
@@ -175,13 +188,27 @@ func signedBy(key signature.Key) string {
 const maxNamed = 20
 
 func (s *Sources) noVersion(n Name, offers []offer) error {
-	var versions []string
+	var versions, revoked []string
+	var other *Entry // the newest one that is not revoked
 	for _, o := range offers {
+		if e := newest(Name{}, o.entries); e != nil && (other == nil || isNewer(*e, *other)) {
+			other = e
+		}
 		for _, e := range o.entries {
+			if e.Revoked != "" && n.wants(e.Version) && len(revoked) < maxNamed {
+				revoked = append(revoked, fmt.Sprintf("%s %s %s", e.Name, e.Version, e.Revoked))
+			}
 			if v := "v" + e.Version; !slices.Contains(versions, v) {
 				versions = append(versions, v)
 			}
 		}
+	}
+	if len(revoked) > 0 {
+		remedy := "there is no version that is not revoked: ask whoever maintains the catalogue"
+		if other != nil {
+			remedy = fmt.Sprintf("the newest version that is not revoked is added by `bulkhead add %s@%s`", n.Name, other.Version)
+		}
+		return usage.Errorf("%s: %s%s", strings.Join(revoked, "; "), remedy, s.troubles(n.Name))
 	}
 	semver.Sort(versions)
 	slices.Reverse(versions)

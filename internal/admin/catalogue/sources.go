@@ -65,6 +65,8 @@ type Sources struct {
 	// Unused says why the catalogues of the config are not used; nil if they are, or if there are none.
 	Unused error
 
+	admission *discovery.Admission
+	revoked   map[string]string // see Revoke
 	named     []config.Catalogue
 	pins      []config.Sources // of the ceiling and the config
 	dir       signedfile.Dir
@@ -78,7 +80,7 @@ type Sources struct {
 
 // Open finds the catalogues: those of the ceiling, or if it names none those of the config, which must be trusted. It fetches nothing.
 func Open(o discovery.Options) (*Sources, error) {
-	s := &Sources{plugins: map[string]string{}}
+	s := &Sources{plugins: map[string]string{}, revoked: map[string]string{}}
 	var err error
 	if s.dir, err = discovery.Catalogues(o.System); err != nil {
 		return nil, err
@@ -89,6 +91,9 @@ func Open(o discovery.Options) (*Sources, error) {
 	}
 	own, err := s.ofConfig(o)
 	if err != nil {
+		return nil, err
+	}
+	if s.admission, err = discovery.FindAdmission(o, &config.Config{Sources: own}); err != nil {
 		return nil, err
 	}
 	s.named, s.pins = own.Catalogues, []config.Sources{own}
@@ -138,7 +143,7 @@ func (s *Sources) ofProgram(o discovery.Options) {
 			continue
 		}
 		m := p.Manifest
-		s.installed = append(s.installed, Entry{Name: m.Name, Version: m.Version, Description: m.Description, SHA256: m.Digest})
+		s.installed = append(s.installed, Entry{Name: m.Name, Version: m.Version, Description: m.Description, SHA256: m.Digest, Revoked: s.Revoked(m.Digest, m.Module.SHA256)})
 		s.plugins[m.Name] = m.Dir
 	}
 	at := source.Reference{Kind: source.File, Path: filepath.Join(dir, FileName)}
@@ -201,7 +206,26 @@ func (s *Sources) use(l *List, c *Catalogue) {
 			l.LeftOut = append(l.LeftOut, LeftOut{e.Name, e.Version, why})
 			continue
 		}
+		if e.Revoked = s.revoked[e.SHA256]; e.Revoked == "" {
+			e.Revoked = s.Revoked(e.SHA256)
+		}
 		l.entries = append(l.entries, e)
+	}
+}
+
+// Revoked says that a list of revoked plugins names one of the digests, those of a manifest and of a module; empty if none does.
+func (s *Sources) Revoked(digests ...string) string { return s.admission.Revoked(digests...) }
+
+// Revoke notes why the version with the manifest of a digest is revoked. A catalogue does not say which module a version has, so that this can be
+// known only after it was fetched.
+func (s *Sources) Revoke(digest, why string) {
+	s.revoked[digest] = why
+	for _, l := range s.Lists {
+		for i := range l.entries {
+			if l.entries[i].SHA256 == digest {
+				l.entries[i].Revoked = why
+			}
+		}
 	}
 }
 

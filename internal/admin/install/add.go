@@ -107,12 +107,16 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	}
 	switch {
 	case at >= 0 && !a.Repin:
-		return nil, usage.Errorf("plugin %q is in %s already: if its manifest has changed and you have reviewed the change, pass --repin; otherwise remove the plugin from the config first", m.Name, named)
+		return nil, isInConfig(p.base.Plugins[at], m.Name, named)
 	case at < 0 && a.Repin:
 		return nil, usage.Errorf("plugin %q is not in %s, so it has no digest to replace: leave out --repin", m.Name, named)
-	case a.Repin:
+	}
+	if err := p.checkRevoked(o, m, a, at); err != nil {
+		return nil, err
+	}
+	if a.Repin {
 		err = p.repin(o, m, at)
-	default:
+	} else {
 		err = p.add(o, m, a)
 	}
 	if p.staged != nil {
@@ -300,6 +304,7 @@ func (p *Proposal) checkResult(o discovery.Options, c *config.Config, index int)
 		p.Warnings = append(p.Warnings, tomlfile.Problem{Key: "name", What: fmt.Sprintf("looks like %s, of which it is not a version", strings.Join(p.staged.looksLike, ", ")),
 			Remedy: "make sure that this is the plugin that you mean", Warning: true})
 	}
+	p.warnOfSkipped()
 	p.Plugin.Listed = review.Listed(s.Grant.Prefix, s.Grant.Tools)
 	why := map[string]string{}
 	for _, w := range s.Grant.Withheld {

@@ -11,6 +11,30 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
+// StageNamed fetches the plugin that a name stands for, as StageFound does. One that turns out to be revoked is passed over. found is what
+// sources.Find has returned for the name.
+func StageNamed(ctx context.Context, fetcher fetcherOf, sources *catalogue.Sources, name catalogue.Name, found *catalogue.Found, signer signature.Key) (*Staged, error) {
+	for range maxInspected {
+		s, err := StageFound(ctx, fetcher(found.Reference().String()), found, signer)
+		if err != nil {
+			return nil, err
+		}
+		m := s.plugin.Manifest
+		why := sources.Revoked(m.Digest, m.Module.SHA256)
+		if why == "" {
+			return s, nil
+		}
+		sources.Revoke(m.Digest, why)
+		if err := s.Close(); err != nil {
+			return nil, err
+		}
+		if found, err = sources.Find(name); err != nil {
+			return nil, err
+		}
+	}
+	return nil, usage.Errorf("the %d newest versions of %s are revoked: name an older one, `bulkhead add %s@VERSION`", maxInspected, name.Name, name.Name)
+}
+
 // StageFound fetches and checks a plugin that was found by its name. It must be what the catalogue says, and signed with the key that the
 // catalogue names, or with signer if that is set.
 func StageFound(ctx context.Context, f *source.Fetcher, found *catalogue.Found, signer signature.Key) (*Staged, error) {
@@ -27,7 +51,7 @@ func StageFound(ctx context.Context, f *source.Fetcher, found *catalogue.Found, 
 	if what := s.differs(found.Entry); what != "" {
 		return nil, errors.Join(usage.Errorf("%s is not what the catalogue %s says: %s", found.Reference().Label(), found.Catalogue, what), s.Close())
 	}
-	s.catalogue, s.looksLike, s.operator = found.Catalogue, found.LooksLike, found.Operator
+	s.catalogue, s.looksLike, s.operator, s.skipped = found.Catalogue, found.LooksLike, found.Operator, found.Skipped
 	return s, nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/catalogue"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
@@ -73,7 +72,7 @@ func stageNamed(t *testing.T, w *admintest.Workspace, text string, signer signat
 	if err != nil {
 		return nil, err
 	}
-	s, err := install.StageFound(t.Context(), &source.Fetcher{}, found, signer)
+	s, err := install.StageNamed(t.Context(), fetcher, sources, name, found, signer)
 	if err == nil {
 		t.Cleanup(func() { _ = s.Close() })
 	}

@@ -60,7 +60,7 @@ func fetchPinned(ctx context.Context, plugins store.Store, p config.Plugin, admi
 	if err == nil {
 		refusal = admission.Refusal(p, opened.Manifest)
 	}
-	if err != nil || refusal != nil { // it may have been fetched without a signature
+	if err != nil || refusal != nil && !refusal.Revoked { // it may have been fetched without a signature
 		s.State = Fetched
 		var again *store.Plugin
 		if again, err = addPinned(ctx, plugins, p, fetcher); again != nil {

@@ -140,7 +140,7 @@ func TestEveryCommandSaysWhatIsRevoked(t *testing.T) {
 	if got := fetchPinned(t, w); len(got) != 1 || got[0].State != install.Refused || !strings.Contains(got[0].Problem, why) {
 		t.Errorf("update --pinned: %+v", got)
 	}
-	if u := updateOf(t, w); !strings.Contains(u.Refused, why) || !strings.Contains(u.Refused, "`bulkhead update first`") {
+	if u := updateOf(t, w); !strings.Contains(u.Refused, why) || !strings.Contains(u.Refused, "it has no other version that is not revoked: remove it with `bulkhead remove first`") {
 		t.Errorf("update --check: %+v", u)
 	}
 	c, err := install.ListStore(w.Options())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/catalogue"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tempdir"
@@ -28,6 +29,7 @@ type Staged struct {
 	// own; both are empty for one that was named by its reference.
 	catalogue string
 	looksLike []string
+	skipped   []catalogue.Entry // newer versions, which are revoked
 	store     store.Store
 	temp      *tempdir.Dir
 }
@@ -75,6 +77,9 @@ func newStaged(ctx context.Context, p *store.Plugin, origin store.Origin, signer
 	}
 	return s, nil
 }
+
+// Version returns the version of the plugin.
+func (s *Staged) Version() string { return s.plugin.Manifest.Version }
 
 // Close removes what was staged.
 func (s *Staged) Close() error { return s.temp.Remove() }

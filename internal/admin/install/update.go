@@ -41,6 +41,10 @@ type Update struct {
 	State   string `json:"state"`
 	Problem string `json:"problem,omitempty"` // why State is Unknown or Failed
 	Refused string `json:"refused,omitempty"` // why the pinned version is not served, such as that it is revoked
+	// Former is the newest version before the pinned one that is not revoked; only set if the pinned one is revoked.
+	Former string `json:"former,omitempty"`
+	// Skipped are the newer versions that are revoked, the newest first.
+	Skipped []SkippedVersion `json:"skipped,omitempty"`
 
 	// Catalogue is the address of the catalogue that lists the versions of the plugin; empty if its source does.
 	Catalogue string `json:"catalogue,omitempty"`
@@ -49,6 +53,12 @@ type Update struct {
 	reference source.Reference
 	versions  []source.Version
 	entries   []catalogue.Entry // those of versions that a catalogue lists
+	stored    []source.Version  // those of the same source in the store; read only if something is revoked
+
+	admission *discovery.Admission
+	refusal   *discovery.Refusal // of the pinned version
+	revoked   map[string]string  // why, by version
+	inspected map[string]bool    // the versions whose digests were compared with the lists of revoked plugins
 }
 
 // fetchedPlugins are the plugins of a config that were fetched.
@@ -121,8 +131,16 @@ func Updates(ctx context.Context, o discovery.Options, names []string, fetcher f
 	if err != nil {
 		return nil, err
 	}
+	var stored []store.Item
+	if admission.RevokesAny() {
+		if stored, err = f.store.List(); err != nil {
+			return nil, err
+		}
+	}
 	for i := range all {
 		all[i].look(ctx, sources, fetcher)
+		all[i].addStored(stored)
+		all[i].choose()
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -132,14 +150,12 @@ func Updates(ctx context.Context, o discovery.Options, names []string, fetcher f
 
 // describe returns what the config and the store say about a plugin.
 func (f *fetchedPlugins) describe(p config.Plugin, admission *discovery.Admission) Update {
-	u := Update{Wanted: p.Version, From: p.From, At: p.At("from"), signer: p.Signer}
+	u := Update{Wanted: p.Version, From: p.From, At: p.At("from"), signer: p.Signer, admission: admission, revoked: map[string]string{}, inspected: map[string]bool{}}
 	_, u.Version = config.SplitVersion(p.Version)
 	if m, problems := manifest.Load(f.store.Path(p.SHA256)); problems.Err() == nil && m.Digest == p.SHA256 {
 		u.Plugin, u.Version = m.Name, m.Version
 		p.Path = m.Dir
-		if r := admission.Refusal(p, m); r != nil {
-			u.Refused = r.String()
-		}
+		u.refusal = admission.Refusal(p, m)
 	}
 	return u
 }
@@ -153,6 +169,9 @@ func (u *Update) look(ctx context.Context, sources *catalogue.Sources, fetcher f
 		if u.entries, u.Catalogue, err = sources.Versions(u.Plugin, u.Version, u.signer, u.reference); len(u.entries) > 0 {
 			for _, e := range u.entries {
 				u.versions = append(u.versions, source.Version{Version: e.Version, Reference: e.Reference()})
+				if e.Revoked != "" {
+					u.revoked[e.Version] = e.Revoked
+				}
 			}
 		} else if err == nil {
 			u.versions, err = fetcher(u.From).Versions(ctx, u.reference, u.Version)
@@ -161,47 +180,9 @@ func (u *Update) look(ctx context.Context, sources *catalogue.Sources, fetcher f
 	switch {
 	case errors.Is(err, source.ErrNotListed):
 		u.State, u.Problem = Unknown, err.Error()
-		return
 	case err != nil:
 		u.State, u.Problem = Failed, err.Error()
-		return
 	}
-	newer := func(version, than string) bool { return than == "" || semver.Compare("v"+version, "v"+than) > 0 }
-	for _, v := range u.versions {
-		switch {
-		case config.Wants(u.Wanted, v.Version):
-			if newer(v.Version, u.Newest) {
-				u.Newest = v.Version
-			}
-		case newer(v.Version, u.Version) && semver.Prerelease("v"+v.Version) == "" && newer(v.Version, u.Beyond):
-			u.Beyond = v.Version
-		}
-	}
-	if u.State = Current; u.Newest != "" {
-		u.State = Outdated
-	}
-}
-
-// StageVersion fetches a version of the plugin: from the store if it is there, with an origin of the same source, else from the source.
-func StageVersion(ctx context.Context, o discovery.Options, u Update, version string, f *source.Fetcher) (*Staged, error) {
-	s, err := stageStored(ctx, o, u, version)
-	if s != nil || err != nil {
-		return s, err
-	}
-	at := slices.IndexFunc(u.versions, func(v source.Version) bool { return v.Version == version })
-	if at < 0 {
-		return nil, usage.Errorf("there is no version %s of %s: %s", version, u.Plugin, u.existing())
-	}
-	if len(u.entries) > 0 {
-		return StageFound(ctx, f, &catalogue.Found{Entry: u.entries[at], Catalogue: u.Catalogue}, u.signer)
-	}
-	if s, err = Stage(ctx, f, u.versions[at].Reference, u.signer); err != nil {
-		return nil, err
-	}
-	if m := s.plugin.Manifest; m.Version != version || m.Name != u.Plugin {
-		return nil, errors.Join(usage.Errorf("%s contains %s %s, and not %s %s", u.versions[at].Reference.Label(), m.Name, m.Version, u.Plugin, version), s.Close())
-	}
-	return s, nil
 }
 
 // existing returns which versions there are, for an error.
@@ -228,41 +209,6 @@ func (u Update) existing() string {
 		versions, more = versions[:shown], " and older ones"
 	}
 	return where + strings.ReplaceAll(strings.Join(versions, ", "), "v", "") + more
-}
-
-// stageStored returns a version that is in the store, nil if none is.
-func stageStored(ctx context.Context, o discovery.Options, u Update, version string) (*Staged, error) {
-	plugins, err := discovery.Store(o.System)
-	if err != nil {
-		return nil, err
-	}
-	items, err := plugins.List()
-	if err != nil {
-		return nil, err
-	}
-	for _, item := range items {
-		if item.Problem != nil || item.Name != u.Plugin || item.Version != version {
-			continue
-		}
-		from, err := source.Parse(item.Origin.From, "/")
-		if err != nil || from.Series(version) != u.reference.Series(u.Version) {
-			continue // a plugin with this name of another source
-		}
-		data, origin, err := plugins.Export(item.Digest)
-		if err != nil {
-			return nil, err
-		}
-		p, err := store.Open(data)
-		if err != nil {
-			return nil, err
-		}
-		key, err := verifyStored(data, origin)
-		if err != nil {
-			return nil, usage.Errorf("%s %s in the store: %w", item.Name, item.Version, err)
-		}
-		return newStaged(ctx, p, origin, key, false)
-	}
-	return nil, nil
 }
 
 // Grows reports whether the other version asks for more, or is granted more, than the pinned one, or whether that is not known.

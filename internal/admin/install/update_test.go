@@ -37,7 +37,8 @@ func updateOf(t *testing.T, w *admintest.Workspace) install.Update {
 // updateTo updates the only plugin of the config to a version.
 func updateTo(t *testing.T, w *admintest.Workspace, version string) (*install.Proposal, error) {
 	t.Helper()
-	staged, err := install.StageVersion(t.Context(), w.Options(), updateOf(t, w), version, &source.Fetcher{})
+	u := updateOf(t, w)
+	staged, err := install.StageVersion(t.Context(), w.Options(), &u, version, fetcher)
 	if err != nil {
 		return nil, err
 	}

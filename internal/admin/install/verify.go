@@ -20,6 +20,7 @@ const (
 	Changed   = "changed"    // the digest differs from the pin
 	Missing   = "missing"    // the file is pinned but cannot be read
 	NotPinned = "not pinned" // there is no digest to compare the file with
+	Revoked   = "revoked"    // the plugin matches, and must not be served
 )
 
 // Pin is a file of a plugin, and whether it matches its pin.
@@ -30,11 +31,12 @@ type Pin struct {
 	Pinned string `json:"pinned,omitempty"` // the expected SHA-256
 	Found  string `json:"found,omitempty"`  // the actual SHA-256
 	By     string `json:"by"`               // the key that pins the file, or that can pin it
+	Reason string `json:"reason,omitempty"` // why State is Revoked
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Broken reports whether the file is pinned but does not match.
-func (p Pin) Broken() bool { return p.State == Changed || p.State == Missing }
+// Broken reports whether the file is pinned but does not match, or is revoked.
+func (p Pin) Broken() bool { return p.State == Changed || p.State == Missing || p.State == Revoked }
 
 // Verify lists the files that the config includes. It compares the manifest of each plugin in the config with the digest in the
 // config, and each module with the digest in its manifest. Of the environment variables in the config, only those in paths of
@@ -62,8 +64,12 @@ func Verify(o discovery.Options) ([]Pin, error) {
 	for _, f := range c.Files[1:] {
 		pins = append(pins, includedPin(f))
 	}
+	admission, err := discovery.FindAdmission(o, c)
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range c.Plugins {
-		pins = append(pins, verifyPlugin(p)...)
+		pins = append(pins, verifyPlugin(p, admission)...)
 	}
 	return pins, nil
 }
@@ -79,7 +85,7 @@ func includedPin(f config.File) Pin {
 	return pin
 }
 
-func verifyPlugin(p config.Plugin) []Pin {
+func verifyPlugin(p config.Plugin, admission *discovery.Admission) []Pin {
 	m, problems := manifest.Load(p.Path)
 	pin := Pin{Plugin: nameOrBase(m, p), File: filepath.Join(p.Path, manifest.FileName), Pinned: p.SHA256, By: fmt.Sprintf("sha256 (%s)", p.At("sha256"))}
 	switch {
@@ -98,6 +104,9 @@ func verifyPlugin(p config.Plugin) []Pin {
 		pin.State = Matches
 	default:
 		pin.State, pin.Remedy = Changed, "find out who changed it; "+cmp.Or(refetch(p), fmt.Sprintf("if it was you, review it with `bulkhead add --repin %s`", p.Path))
+	}
+	if r := admission.CheckRevoked(p, m); r != nil && r.Revoked && pin.State != Changed {
+		pin.State, pin.Reason, pin.Remedy = Revoked, r.What, r.Remedy
 	}
 	if m.Module.File == "" {
 		return []Pin{pin}

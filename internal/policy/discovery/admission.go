@@ -45,17 +45,17 @@ func (a *Admission) Refusal(entry config.Plugin, m *manifest.Manifest) *Refusal 
 	if why := a.ceiling.Forbids(m); why != "" {
 		return &Refusal{What: why, Remedy: config.AskAdmin}
 	}
-	if r := a.checkRevoked(entry, m); r != nil {
+	if r := a.CheckRevoked(entry, m); r != nil {
 		return r
 	}
 	return a.checkSigned(entry, m)
 }
 
-// checkRevoked returns the refusal of a plugin that a list names; or of any plugin, if a list is absent.
-func (a *Admission) checkRevoked(entry config.Plugin, m *manifest.Manifest) *Refusal {
+// CheckRevoked returns the refusal of a plugin that a list names; or of any plugin, if a list is absent.
+func (a *Admission) CheckRevoked(entry config.Plugin, m *manifest.Manifest) *Refusal {
 	remedy := fmt.Sprintf("remove it with `bulkhead remove %s`, or add a version that is not revoked", m.Name)
 	if entry.From != "" {
-		remedy = fmt.Sprintf("update it with `bulkhead update %s`, or remove it with `bulkhead remove %s`", m.Name, m.Name)
+		remedy = fmt.Sprintf("update it with `bulkhead update %s`, which names an older version if no newer one may be served, or remove it with `bulkhead remove %s`", m.Name, m.Name)
 	}
 	if why := a.Revoked(m.Digest, m.Module.SHA256); why != "" {
 		return &Refusal{What: fmt.Sprintf("%s %s %s", m.Name, m.Version, why), Remedy: remedy, Revoked: true}
@@ -66,6 +66,11 @@ func (a *Admission) checkRevoked(entry config.Plugin, m *manifest.Manifest) *Ref
 		}
 	}
 	return nil
+}
+
+// RevokesAny reports whether a list names any plugin.
+func (a *Admission) RevokesAny() bool {
+	return slices.ContainsFunc(a.revocations, func(l RevocationList) bool { return l.List != nil && len(l.List.Revoked) > 0 })
 }
 
 // Revoked says that a list names one of the digests, those of a manifest and of a module; empty if none does.
