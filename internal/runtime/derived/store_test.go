@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -294,10 +295,20 @@ func TestDamagedFileIsReplaced(t *testing.T) {
 	}
 }
 
+// TestTornWriteIsRemoved runs in a process of its own, since the limit of file sizes applies to the whole process, which may also write the log of
+// package testing.
 func TestTornWriteIsRemoved(t *testing.T) {
+	const child = "BULKHEAD_TEST_TORN_WRITE"
+	if os.Getenv(child) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTornWriteIsRemoved$", "-test.v")
+		cmd.Env = append(os.Environ(), child+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestTornWriteIsRemoved") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
 	h := newHost(t, t.TempDir())
 	w := h.worker(t, "notes")
-	// The limit below applies to the whole process, so it must exceed the size of the log that package testing writes.
 	w.Take(record(1, strings.Repeat("a", 900<<10)))
 	h.settle()
 	path := filepath.Join(h.dir, w.set.name+newerSuffix)
