@@ -49,14 +49,13 @@ type conn struct {
 
 // pending is a call that waits for its result.
 type pending struct {
-	conn     *conn
-	number   uint32
-	ctx      context.Context
-	operate  Operate
-	record   func(audit.Operation)
-	age      uint64        // result of budget.Begin
-	patience time.Duration // maximum time that the call waits for memory
-	wake     chan struct{} // receives an element when the state has changed; capacity 1
+	conn    *conn
+	number  uint32
+	ctx     context.Context
+	operate Operate
+	record  func(audit.Operation)
+	claim   budget.Call   // its Patience is the maximum time that the call waits for memory
+	wake    chan struct{} // receives an element when the state has changed; capacity 1
 
 	sent, canceled atomic.Bool    // whether the call, and its cancellation, were sent
 	inFlight       sync.WaitGroup // host operations in flight

@@ -107,7 +107,7 @@ func (c *conn) maxGrowths() int {
 }
 
 // takeGrowth answers a call's request for credit in a new goroutine. The request waits no longer than patience, and all requests of the
-// call together no longer than p.patience: the time that they wait does not count towards the call's time limit, and holds newer calls of
+// call together no longer than p.claim.Patience: the time that they wait does not count towards the call's time limit, and holds newer calls of
 // all plugins back. The caller holds c.mu.
 func (c *conn) takeGrowth(p *pending, params []byte, patience time.Duration) error {
 	if p.growths++; p.growths > c.maxGrowths() {
@@ -116,11 +116,11 @@ func (c *conn) takeGrowth(p *pending, params []byte, patience time.Duration) err
 	p.busy = true
 	began := time.Now()
 	left := p.late.Sub(began)
-	patience = min(patience, max(0, p.patience-p.waited))
+	request := p.claim
+	request.Wrote, request.Patience = p.wrote, min(patience, max(0, p.claim.Patience-p.waited))
 	if p.ctx.Err() == nil { // else the call must end within its grace
-		p.late = p.late.Add(patience)
+		p.late = p.late.Add(request.Patience)
 	}
-	request := budget.Call{Age: p.age, Wrote: p.wrote, Patience: patience}
 	ctx, cancel := context.WithCancel(p.ctx)
 	p.cancel = cancel
 	p.inFlight.Go(func() {

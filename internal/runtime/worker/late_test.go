@@ -123,7 +123,7 @@ func TestWaitForMemoryDoesNotMakeCallLate(t *testing.T) {
 			killed = time.Since(began)
 			_ = fromWorker.Close()
 		}
-		p := &pending{ctx: t.Context(), patience: time.Minute, late: began.Add(5 * time.Second), end: began.Add(3 * time.Second)}
+		p := &pending{ctx: t.Context(), claim: budget.Call{Patience: time.Minute}, late: began.Add(5 * time.Second), end: began.Add(3 * time.Second)}
 		go func() { _, _ = c.call(p, &call.Request{}) }()
 		time.Sleep(time.Second)
 		if err := wire.NewWriter(fromWorker).Write(wire.TypeOperation, 1, wire.Operation{Op: wire.OpMemory, Params: []byte("1000000")}.Encode()...); err != nil {
@@ -185,7 +185,7 @@ func TestWaitsForMemoryAreBoundedTogether(t *testing.T) {
 			began := time.Now()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			p := &pending{ctx: ctx, patience: time.Minute, late: began.Add(5 * time.Second), end: began.Add(3 * time.Second)}
+			p := &pending{ctx: ctx, claim: budget.Call{Patience: time.Minute}, late: began.Add(5 * time.Second), end: began.Add(3 * time.Second)}
 			go func() { _, _ = c.call(p, &call.Request{}) }()
 			synctest.Wait()
 			if canceled {

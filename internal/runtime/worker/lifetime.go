@@ -7,6 +7,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 )
 
 // starting is the start of a worker. Several calls may wait for it.
@@ -15,13 +16,14 @@ type starting struct {
 	err     error
 	waiting int // number of calls that wait
 	cancel  context.CancelFunc
+	others  budget.Others // principals of calls that wait beside the one that began it
 }
 
 var errClosed = errors.New("the host is being closed")
 
-// acquire returns the process for a call of an age, and starts one if there is none. waiting is Hooked.Waiting. The caller must call
+// acquire returns the process for a call, and starts one if there is none. claim is that of the call, and waiting is Hooked.Waiting. The caller must call
 // leave after the call.
-func (s *Supervisor) acquire(ctx context.Context, age uint64, waiting func()) (*process, error) {
+func (s *Supervisor) acquire(ctx context.Context, claim budget.Call, waiting func()) (*process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A grant may change while its worker starts, which makes that worker stale.
@@ -37,7 +39,9 @@ func (s *Supervisor) acquire(ctx context.Context, age uint64, waiting func()) (*
 			return p, nil
 		}
 		if s.starting == nil {
-			s.startProcess(age)
+			s.startProcess(claim)
+		} else {
+			s.config.Pool.memory.Join(&s.starting.others, claim.Principal)
 		}
 		if err := s.await(ctx, s.starting, waiting); err != nil {
 			return nil, err
@@ -86,14 +90,14 @@ func (s *Supervisor) use(p *process) {
 	p.active.Add(1)
 }
 
-// startProcess starts a process in the background, for as long as a call waits for it. age is that of the first of these calls.
-func (s *Supervisor) startProcess(age uint64) {
+// startProcess starts a process in the background, for as long as a call waits for it. claim is that of the first of these calls.
+func (s *Supervisor) startProcess(claim budget.Call) {
 	ctx, cancel := context.WithCancel(context.Background())
 	st := &starting{done: make(chan struct{}), cancel: cancel}
-	s.starting = st
+	s.starting, claim.Others = st, &st.others
 	go func() {
 		defer cancel()
-		p, err := s.launch(ctx, age)
+		p, err := s.launch(ctx, claim)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if err == nil && (s.closed || s.starting != st) { // starting differs if no call waits for the process any more
@@ -158,18 +162,18 @@ func waitReporting(ctx context.Context, done <-chan struct{}, waiting func()) {
 
 // launch starts a process. It retries once if the compiled code turns out to be unusable, which it compiles again, or if the process was
 // ended from outside.
-func (s *Supervisor) launch(ctx context.Context, age uint64) (p *process, err error) {
+func (s *Supervisor) launch(ctx context.Context, claim budget.Call) (p *process, err error) {
 	defer guard.Recover(s.config.Log, "while a worker was started", &err)
-	p, l, err := s.prepareAndStart(ctx, age)
+	p, l, err := s.prepareAndStart(ctx, claim)
 	switch failure := (*engine.Error)(nil); {
 	case l != nil && errors.As(err, &failure) && failure.Code == engine.CodeStale && l.Discard != nil:
 		s.config.Log.Warn("the compiled code is unusable: the module is compiled again", "reason", failure.Message)
 		if err = l.Discard(); err == nil {
-			p, _, err = s.prepareAndStart(ctx, age)
+			p, _, err = s.prepareAndStart(ctx, claim)
 		}
 	case isTransient(err) && ctx.Err() == nil:
 		s.config.Log.Warn("a worker process did not start, which is tried again once", "reason", err)
-		p, _, err = s.prepareAndStart(ctx, age)
+		p, _, err = s.prepareAndStart(ctx, claim)
 	}
 	if err != nil {
 		return nil, err
@@ -178,12 +182,12 @@ func (s *Supervisor) launch(ctx context.Context, age uint64) (p *process, err er
 	return p, nil
 }
 
-func (s *Supervisor) prepareAndStart(ctx context.Context, age uint64) (*process, *Launch, error) {
+func (s *Supervisor) prepareAndStart(ctx context.Context, claim budget.Call) (*process, *Launch, error) {
 	l, err := s.config.Prepare(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := s.start(ctx, l, age)
+	p, err := s.start(ctx, l, claim)
 	return p, l, err
 }
 

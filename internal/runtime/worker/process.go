@@ -54,12 +54,11 @@ type process struct {
 	crowding time.Duration // processor time used while other plugins had calls
 }
 
-// start starts a worker and returns when it is confined and its module is loaded. age is that of the call that needs it. The error is an
+// start starts a worker and returns when it is confined and its module is loaded. claim is that of the call that needs it. The error is an
 // *engine.Error if the module is the cause, or if there is no memory for the worker.
-func (s *Supervisor) start(ctx context.Context, l *Launch, age uint64) (*process, error) {
-	request := budget.Call{Age: age, Patience: s.config.Queue}
+func (s *Supervisor) start(ctx context.Context, l *Launch, claim budget.Call) (*process, error) {
 	bytes, limit := l.credit()
-	account, err := s.config.Pool.memory.Open(ctx, request, bytes, limit)
+	account, err := s.config.Pool.memory.Open(ctx, claim, bytes, limit)
 	if err != nil {
 		l.release()
 		return nil, s.unlessBusy(err)
@@ -77,7 +76,7 @@ func (s *Supervisor) start(ctx context.Context, l *Launch, age uint64) (*process
 	}})
 	stop := context.AfterFunc(ctx, func() { p.kill("no call waits for it any more") })
 	watchdog := time.AfterFunc(startTime, func() { p.kill(fmt.Sprintf("it was not ready after %v", startTime)) })
-	err = p.handshake(l.Setup, p.conn.growStarting(ctx, request, watchdog, time.Now().Add(startTime)))
+	err = p.handshake(l.Setup, p.conn.growStarting(ctx, claim, watchdog, time.Now().Add(startTime)))
 	watchdog.Stop()
 	stop()
 	if err == nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
 
@@ -149,7 +150,7 @@ func TestCancelledStartIsNotRepeated(t *testing.T) {
 				return nil, &startError{Err: errors.New("not now"), Transient: true}
 			}
 		})
-		if _, err := s.launch(ctx, 1); err == nil || (prepared == 1) != cancels {
+		if _, err := s.launch(ctx, budget.Call{}); err == nil || (prepared == 1) != cancels {
 			t.Errorf("cancelled %t: prepared %d times, %v", cancels, prepared, err)
 		}
 		cancel()

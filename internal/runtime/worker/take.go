@@ -86,7 +86,7 @@ func (c *conn) takeOperation(p *pending, payload []byte) error {
 	}
 	switch operation.Op {
 	case wire.OpMemory:
-		return c.takeGrowth(p, operation.Params, p.patience)
+		return c.takeGrowth(p, operation.Params, p.claim.Patience)
 	case wire.OpMemoryNow:
 		return c.takeGrowth(p, operation.Params, 0)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -95,24 +96,28 @@ func (s *Supervisor) Call(ctx context.Context, r Hooked) (call.Result, error) {
 	if size := len(r.Params) + len(r.Members); int64(size) > s.config.Limits.Input {
 		return call.Result{}, s.fail(engine.CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", size, s.config.Limits.Input)
 	}
-	age, err := s.config.Pool.memory.Begin(ctx, s.config.Queue)
+	claim := budget.Call{Patience: s.config.Queue}
+	if r.Principal != nil {
+		claim.Principal = r.Principal.ID
+	}
+	claim, err := s.config.Pool.memory.Begin(ctx, claim)
 	if err != nil {
 		return call.Result{}, s.callError(ctx, s.unlessBusy(err))
 	}
 	s.config.Pool.begin(s)
 	defer s.config.Pool.end()
-	p, err := s.acquire(ctx, age, r.Waiting)
+	p, err := s.acquire(ctx, claim, r.Waiting)
 	if err != nil {
 		return call.Result{}, s.callError(ctx, err)
 	}
 	began := time.Now()
-	result, err := s.attempt(ctx, p, r, age)
+	result, err := s.attempt(ctx, p, r, claim)
 	var lost *lostError
 	if errors.As(err, &lost) {
 		if time.Since(began)-lost.waited >= s.config.Limits.Time {
 			lost.late = true
 		}
-		result, err = s.retryLost(ctx, p, r, age, lost)
+		result, err = s.retryLost(ctx, p, r, claim, lost)
 	}
 	if err != nil {
 		return call.Result{}, s.callError(ctx, err)
@@ -128,11 +133,11 @@ const lateReply = 50 * time.Millisecond
 const grace = 2 * time.Second
 
 // attempt makes a call in a process that acquire or launch returned.
-func (s *Supervisor) attempt(ctx context.Context, p *process, r Hooked, age uint64) (call.Result, error) {
+func (s *Supervisor) attempt(ctx context.Context, p *process, r Hooked, claim budget.Call) (call.Result, error) {
 	defer s.leave(p)
 	now := time.Now()
 	waiting := &pending{
-		ctx: ctx, operate: r.Operate, record: r.Record, age: age, patience: s.config.Queue,
+		ctx: ctx, operate: r.Operate, record: r.Record, claim: claim,
 		late: now.Add(s.config.Limits.Time + grace), end: now.Add(s.config.Limits.Time + lateReply),
 	}
 	own := operator{launch: p.launch, next: r.Operate}
@@ -149,7 +154,7 @@ func (s *Supervisor) attempt(ctx context.Context, p *process, r Hooked, age uint
 
 // retryLost retries a call whose worker ended, if that is safe. The retry has a worker to itself, which shows whether
 // the call itself ends its worker.
-func (s *Supervisor) retryLost(ctx context.Context, p *process, r Hooked, age uint64, lost *lostError) (call.Result, error) {
+func (s *Supervisor) retryLost(ctx context.Context, p *process, r Hooked, claim budget.Call, lost *lostError) (call.Result, error) {
 	s.config.Log.Error("a worker process ended", "reason", p.reason())
 	if !lost.isRetried(p.killed.Load() != nil) {
 		return call.Result{}, s.lostCall(p, lost)
@@ -160,14 +165,14 @@ func (s *Supervisor) retryLost(ctx context.Context, p *process, r Hooked, age ui
 	case <-ctx.Done():
 		return call.Result{}, ctx.Err()
 	}
-	p, err := s.launch(ctx, age)
+	p, err := s.launch(ctx, claim)
 	if err != nil {
 		return call.Result{}, err
 	}
 	if err := s.adopt(p); err != nil {
 		return call.Result{}, err
 	}
-	result, err := s.attempt(ctx, p, r, age)
+	result, err := s.attempt(ctx, p, r, claim)
 	if errors.As(err, &lost) {
 		return call.Result{}, s.lostCall(p, lost)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -200,7 +201,7 @@ func TestEvictDoesNotWaitForLock(t *testing.T) {
 
 func TestClosedSupervisorAdoptsNoWorker(t *testing.T) {
 	s := newSupervisor(t, nil)
-	p, err := s.launch(t.Context(), 1)
+	p, err := s.launch(t.Context(), budget.Call{})
 	if err != nil {
 		t.Fatal(err)
 	}

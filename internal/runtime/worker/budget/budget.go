@@ -2,10 +2,16 @@
 // first credit before its process starts, asks for more before its memory grows, and returns what it does not need while memory is short.
 // The credit of all workers is at most the budget, unless a single worker has all of it and only one call runs.
 //
-// A request that does not fit waits. Requests are granted in the order of their calls' age, so none is overtaken for ever. While requests
-// wait, these are the sources of memory, in this order: credit that workers return; idle workers, which are ended if that makes room for
-// the first request; calls that end. If all calls wait for memory, the newest one that has written nothing ends with ErrBusy, so that
-// there is no deadlock; if all of them have written something, the newest one gets ErrRefused, and continues without the memory.
+// A request that does not fit waits. Requests of calls that run come first, the oldest call's before the others. Then principals take turns:
+// the next request, for a start or to begin, is the oldest one of the principal whose last turn was the longest ago. So while the first
+// request of a principal waits, each other principal gets at most one turn, and none is overtaken for ever: while a running call needs
+// memory, or a start has waited for long, no call begins out of turn. A start that calls of several principals wait for has a turn when any
+// of them has.
+//
+// While requests wait, these are the sources of memory, in this order: credit that workers return; idle workers, which are ended if that
+// makes room for the first request; calls that end. If all calls wait for memory, one that has written nothing ends with ErrBusy, so that
+// there is no deadlock: the newest one of the principal with most of them. If all of them have written something, it gets ErrRefused
+// instead, and continues without the memory.
 package budget
 
 import (
@@ -64,6 +70,7 @@ type Budget struct {
 	uses     uint64 // number of times that a worker started or a call ended
 	accounts map[*Account]struct{}
 	waiters  []*waiter // sorted by age, oldest first
+	turns    uint64    // number of turns that principals have had
 	short    bool      // whether the workers were told that memory is short
 	asked    time.Time // when they were told
 	relaxing *time.Timer
@@ -87,9 +94,18 @@ type Account struct {
 
 // Call identifies a call that requests credit.
 type Call struct {
-	Age      uint64        // result of Budget.Begin
-	Wrote    bool          // whether the call may have written something
-	Patience time.Duration // maximum time that the request waits
+	Age       uint64        // set by Budget.Begin
+	Principal string        // on whose behalf the call is made
+	Wrote     bool          // whether the call may have written something
+	Patience  time.Duration // maximum time that the request waits
+	Others    *Others       // of calls that wait for the same start; nil if there cannot be any
+}
+
+// Others are the principals of further calls that wait for a start. The zero value has none.
+type Others struct {
+	// The following fields are guarded by Budget.mu.
+	principals []string
+	start      *waiter // nil until the start waits
 }
 
 // New returns a Budget of so many bytes.
@@ -126,17 +142,31 @@ func (b *Budget) SetTotal(total int64) {
 	b.settle()
 }
 
-// Begin registers a call and returns its age, which grows from call to call. While an older call needs memory to continue, or waits for
-// the start of its worker for long, Begin waits too.
-func (b *Budget) Begin(ctx context.Context, patience time.Duration) (age uint64, err error) {
+// Begin registers a call and returns it with its age, which grows from call to call. While another call needs memory to continue, or waits
+// for the start of its worker for long, Begin waits too.
+func (b *Budget) Begin(ctx context.Context, c Call) (Call, error) {
 	b.mu.Lock()
 	b.calls++
-	age = b.calls
-	if len(b.waiters) == 0 || !b.waiters[0].holdsBack() {
+	c.Age = b.calls
+	if !slices.ContainsFunc(b.waiters, (*waiter).holdsBack) {
 		b.mu.Unlock()
-		return age, nil
+		return c, nil
 	}
-	return age, b.await(ctx, &waiter{call: Call{Age: age, Patience: patience}})
+	return c, b.await(ctx, &waiter{call: c})
+}
+
+// Join states that a call of a principal waits for the start of o, too.
+func (b *Budget) Join(o *Others, principal string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if slices.Contains(o.principals, principal) {
+		return
+	}
+	o.principals = append(o.principals, principal)
+	if o.start != nil {
+		b.join(o.start, principal)
+		b.settle()
+	}
 }
 
 // Open returns the account of a worker that is about to start, with bytes of credit. The worker can get credit up to limit.

@@ -58,7 +58,7 @@ func (w *fakeWorker) leave() {
 // open starts a worker with bytes of credit.
 func open(t *testing.T, b *Budget, bytes int64) *fakeWorker {
 	t.Helper()
-	a, err := b.Open(t.Context(), Call{Age: begin(t, b), Patience: time.Minute}, bytes, 1<<40)
+	a, err := b.Open(t.Context(), begin(t, b), bytes, 1<<40)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,13 +67,13 @@ func open(t *testing.T, b *Budget, bytes int64) *fakeWorker {
 	return w
 }
 
-func begin(t *testing.T, b *Budget) uint64 {
+func begin(t *testing.T, b *Budget) Call {
 	t.Helper()
-	age, err := b.Begin(t.Context(), time.Minute)
+	c, err := b.Begin(t.Context(), Call{Patience: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return age
+	return c
 }
 
 // outcome is the result of a request in another goroutine.

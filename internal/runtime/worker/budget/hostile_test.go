@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -48,14 +49,19 @@ func (h *hostile) request(c Call, run func(ctx context.Context) error) {
 // worker runs a worker and its calls.
 func (h *hostile) worker() {
 	patience := rand.N(3 * time.Second)
-	var age uint64
-	h.request(Call{Patience: patience}, func(ctx context.Context) (err error) {
-		age, err = h.b.Begin(ctx, patience)
+	c := Call{Patience: patience, Principal: strconv.Itoa(rand.IntN(3))}
+	if rand.IntN(2) == 0 {
+		c.Others = &Others{}
+		h.b.Join(c.Others, strconv.Itoa(rand.IntN(3)))
+		time.AfterFunc(rand.N(3*time.Second), func() { h.b.Join(c.Others, strconv.Itoa(rand.IntN(3))) })
+	}
+	h.request(c, func(ctx context.Context) (err error) {
+		c, err = h.b.Begin(ctx, c)
 		return err
 	})
 	w := &fakeWorker{}
-	h.request(Call{Patience: patience}, func(ctx context.Context) (err error) {
-		w.account, err = h.b.Open(ctx, Call{Age: age, Patience: patience}, (1+rand.Int64N(10))*mib, (11+rand.Int64N(200))*mib)
+	h.request(c, func(ctx context.Context) (err error) {
+		w.account, err = h.b.Open(ctx, c, (1+rand.Int64N(10))*mib, (11+rand.Int64N(200))*mib)
 		if err != nil {
 			w.account = nil
 		}
@@ -83,7 +89,7 @@ func (h *hostile) calls(w *fakeWorker, patience time.Duration) {
 	for range 4 {
 		c := Call{Patience: patience}
 		h.request(c, func(ctx context.Context) (err error) {
-			c.Age, err = h.b.Begin(ctx, patience)
+			c, err = h.b.Begin(ctx, c)
 			return err
 		})
 		w.active.Add(1)
@@ -165,7 +171,7 @@ func TestHostileWorkersKeepToBudget(t *testing.T) {
 // The numbers in requests are those of an untrusted worker.
 func TestGrowRefusesAnyNumberAboveLimit(t *testing.T) {
 	b := New(64 * mib)
-	a, err := b.Open(t.Context(), Call{Age: begin(t, b)}, 10*mib, 40*mib)
+	a, err := b.Open(t.Context(), begin(t, b), 10*mib, 40*mib)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +193,7 @@ func TestWaitingRequestsKeepToLimitOfWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(100 * mib)
 		other, w := open(t, b, 90*mib), &fakeWorker{}
-		a, err := b.Open(t.Context(), Call{Age: begin(t, b)}, 10*mib, 40*mib)
+		a, err := b.Open(t.Context(), begin(t, b), 10*mib, 40*mib)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -117,11 +118,10 @@ func (m *model) acquire(plugin int, c Call) (*modelWorker, error) {
 
 // call runs one call, which takes memory in steps and then returns it.
 func (m *model) call(plugin int, most int64) error {
-	age, err := m.b.Begin(m.t.Context(), m.patience)
+	c, err := m.b.Begin(m.t.Context(), Call{Patience: m.patience, Principal: strconv.Itoa(rand.IntN(4))})
 	if err != nil {
 		return err
 	}
-	c := Call{Age: age, Patience: m.patience}
 	w, err := m.acquire(plugin, c)
 	if err != nil {
 		return err

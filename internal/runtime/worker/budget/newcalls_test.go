@@ -13,9 +13,9 @@ func TestNewCallsWaitForStarvedStart(t *testing.T) {
 		b := New(100 * mib)
 		x := open(t, b, 80*mib)
 		x.active.Store(1)
-		age := begin(t, b)
+		c := begin(t, b)
 		var started *Account
-		go func() { started, _ = b.Open(t.Context(), Call{Age: age, Patience: time.Minute}, 50*mib, 50*mib) }()
+		go func() { started, _ = b.Open(t.Context(), c, 50*mib, 50*mib) }()
 		synctest.Wait()
 		begin(t, b) // does not wait yet
 		time.Sleep(turnTime)
@@ -52,14 +52,14 @@ func TestNewCallsWaitForRunningCallThatNeedsMemory(t *testing.T) {
 		var err error
 		entered := false
 		go func() {
-			_, err = b.Begin(t.Context(), time.Hour)
+			_, err = b.Begin(t.Context(), Call{Patience: time.Hour})
 			entered = true
 		}()
 		synctest.Wait()
 		if entered {
 			t.Error("a new call begins while a running one waits for memory")
 		}
-		if _, err := b.Begin(t.Context(), time.Second); !errors.Is(err, ErrBusy) {
+		if _, err := b.Begin(t.Context(), Call{Patience: time.Second}); !errors.Is(err, ErrBusy) {
 			t.Errorf("got %v for a call without patience", err)
 		}
 		if err := y.account.Return(10 * mib); err != nil {

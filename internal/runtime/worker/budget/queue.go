@@ -13,9 +13,16 @@ type waiter struct {
 	call    Call
 	account *Account
 	bytes   int64
-	starts  bool // whether the request is for the start of a worker
+	starts  bool    // whether the request is for the start of a worker
+	lines   []*line // of the principals whose calls the request is for
 	since   time.Time
 	done    chan error // capacity 1
+}
+
+// line is a principal with requests that wait.
+type line struct {
+	principal string
+	turn      uint64 // value of Budget.turns after its last turn, or when it began to wait
 }
 
 // holdsBack reports whether newer calls do not begin: a call that runs needs memory, or the start of a worker has waited for long.
@@ -26,6 +33,13 @@ func (b *Budget) await(ctx context.Context, w *waiter) error {
 	w.since, w.done = time.Now(), make(chan error, 1)
 	i, _ := slices.BinarySearchFunc(b.waiters, w.call.Age, func(w *waiter, age uint64) int { return cmp.Compare(w.call.Age, age) })
 	b.waiters = slices.Insert(b.waiters, i, w)
+	b.join(w, w.call.Principal)
+	if o := w.call.Others; o != nil && w.starts {
+		for _, principal := range o.principals {
+			b.join(w, principal)
+		}
+		o.start = w
+	}
 	if w.grows() {
 		w.account.waiting++
 	}
@@ -59,6 +73,43 @@ func (b *Budget) await(ctx context.Context, w *waiter) error {
 	return <-w.done
 }
 
+// join adds a principal to those whose calls a request is for.
+func (b *Budget) join(w *waiter, principal string) {
+	if l := b.line(principal); !slices.Contains(w.lines, l) {
+		w.lines = append(w.lines, l)
+	}
+}
+
+// line returns the line of a principal: that of its requests that wait, or a new one, whose turn is the last one.
+func (b *Budget) line(principal string) *line {
+	for _, w := range b.waiters {
+		for _, l := range w.lines {
+			if l.principal == principal {
+				return l
+			}
+		}
+	}
+	return &line{principal: principal, turn: b.turns}
+}
+
+// next returns the request that is granted next.
+func (b *Budget) next() (found *waiter) {
+	for _, w := range b.waiters {
+		if w.grows() {
+			return w
+		}
+		if found == nil || w.first().turn < found.first().turn {
+			found = w
+		}
+	}
+	return found
+}
+
+// first returns the line of the request that has its turn first.
+func (w *waiter) first() *line {
+	return slices.MinFunc(w.lines, func(x, y *line) int { return cmp.Compare(x.turn, y.turn) })
+}
+
 // grows reports whether the request is for more credit of a worker.
 func (w *waiter) grows() bool { return w.account != nil && !w.starts }
 
@@ -76,6 +127,9 @@ func (b *Budget) end(w *waiter, outcome error) {
 	if w.grows() {
 		w.account.waiting--
 	}
+	if w.call.Others != nil {
+		w.call.Others.start = nil
+	}
 	w.done <- outcome
 }
 
@@ -88,6 +142,10 @@ func (b *Budget) grant(w *waiter) {
 		}
 		b.accounts[a] = struct{}{}
 		a.add(w.bytes)
+	}
+	if !w.grows() {
+		b.turns++
+		w.first().turn = b.turns
 	}
 	b.end(w, nil)
 }
@@ -107,11 +165,11 @@ func (w *waiter) isAlone() bool { return w.account.worker == nil || w.account.wo
 // settle grants the requests that fit, and makes room for the others. It is called after each change.
 func (b *Budget) settle() {
 	for len(b.waiters) > 0 {
-		first := b.waiters[0]
+		first := b.next()
 		switch {
 		case b.fits(first):
 			b.grant(first)
-		case b.awaitsReturns(), b.evict(), b.progresses():
+		case b.awaitsReturns(), b.evict(first), b.progresses():
 			return
 		default:
 			b.breakDeadlock()
@@ -121,20 +179,27 @@ func (b *Budget) settle() {
 }
 
 // breakDeadlock is called when all calls that have begun wait. It grants the oldest of their requests that fits, or else refuses the
-// newest one.
+// newest one of the principal with most.
 func (b *Budget) breakDeadlock() {
-	var victim *waiter
+	requests := map[string]int{}
 	for _, w := range b.waiters {
 		switch {
 		case w.account == nil:
 		case b.fits(w):
 			b.grant(w)
 			return
-		case victim == nil || victim.call.Wrote || !w.call.Wrote:
+		default:
+			requests[w.call.Principal]++
+		}
+	}
+	var victim *waiter
+	for _, w := range b.waiters {
+		if w.account != nil && (victim == nil || victim.call.Wrote && !w.call.Wrote ||
+			victim.call.Wrote == w.call.Wrote && requests[victim.call.Principal] <= requests[w.call.Principal]) {
 			victim = w
 		}
 	}
-	b.end(victim, victim.refusal()) // the first waiter has an account, or it would not wait
+	b.end(victim, victim.refusal()) // the next waiter has an account, or it would not wait
 }
 
 // progresses reports whether memory may become free without further action: a worker starts or ends, or a call runs that does not wait.
@@ -210,9 +275,9 @@ func (b *Budget) relax() {
 	b.relaxing = timer
 }
 
-// evict ends idle workers, least recently used first, if that makes room for the first request. It makes room for as many requests as
+// evict ends idle workers, least recently used first, if that makes room for first, the next request. It makes room for as many requests as
 // all idle workers together can. It reports whether workers are ending that make room.
-func (b *Budget) evict() bool {
+func (b *Budget) evict(first *waiter) bool {
 	free, busy := b.total-b.credit, b.credit // busy: the credit of workers that do not end
 	var idle []*Account
 	room := free
@@ -228,7 +293,6 @@ func (b *Budget) evict() bool {
 			busy -= a.credit
 		}
 	}
-	first := b.waiters[0]
 	need := first.bytes
 	if need > room {
 		if busy > first.account.credit || !first.isAlone() {
@@ -236,11 +300,13 @@ func (b *Budget) evict() bool {
 		}
 		need = b.total // the first request gets more than the budget, and so the worker must be the only one
 	} else {
-		for _, w := range b.waiters[1:] {
-			if need+w.bytes > room {
+		for _, w := range b.waiters {
+			if w != first && need+w.bytes > room {
 				break
 			}
-			need += w.bytes
+			if w != first {
+				need += w.bytes
+			}
 		}
 	}
 	slices.SortFunc(idle, func(x, y *Account) int { return cmp.Compare(x.used, y.used) })
