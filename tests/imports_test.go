@@ -89,7 +89,7 @@ var pureSDK = []string{
 // forTests are packages that only tests import, and each other.
 var forTests = []string{
 	"internal/admin/admintest", "internal/admin/registry/registrytest", "internal/authoring/guide", "internal/authoring/hosttest", "internal/authoring/wasmtest", "internal/base/testcache",
-	"internal/base/testenv", "internal/sandbox/git/internal/gittest", "plugins/aam/internal/realdata",
+	"internal/base/testenv", "internal/protocol/oauth/oauthtest", "internal/sandbox/git/internal/gittest", "plugins/aam/internal/realdata",
 	"sdk/internal/memfs", "tests/...",
 }
 
@@ -357,7 +357,7 @@ var owners = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema":  {"sdk/sdktest"},
 	"github.com/bmatcuk/doublestar":          {"internal/policy/manifest", "internal/sandbox"},
 	"aead.dev/minisign":                      {"internal/base/signature"},
-	"github.com/go-jose/go-jose":             {"internal/protocol/oauth"},
+	"github.com/go-jose/go-jose":             {"internal/protocol/oauth", "internal/protocol/oauth/oauthtest"},
 	"golang.org/x/net":                       {"internal/runtime/confine", "plugins/fetch/address"},
 	"codeberg.org/readeck/go-readability":    {"plugins/fetch/page"},
 	"github.com/JohannesKaufmann":            {"plugins/fetch/page"},

@@ -247,6 +247,9 @@ func formatEntry(style term.Style, e audit.Entry) string {
 	if e.Address != "" {
 		text += "  " + oneLine(e.Address)
 	}
+	if e.Reason != "" {
+		text += "  " + oneLine(e.Reason)
+	}
 	if e.Further > 0 {
 		text += fmt.Sprintf("  and %d earlier ones", e.Further)
 	}

@@ -12,6 +12,7 @@ import (
 // Refusal is a request without access to the server.
 type Refusal struct {
 	Code    string // one of the constants below
+	Reason  string // in words of the server: no part of the request
 	Address string // the IP address of the peer, which may be a proxy
 	Method  string // of HTTP
 	// Principal is the ID of the principal of the request; empty if it was not authenticated.
@@ -70,7 +71,7 @@ func (s *Server) report(r *http.Request, code, why string, owner *call.Principal
 	}
 	address := addressOf(r)
 	args = append([]any{"address", address, "method", shown(r.Method)}, args...)
-	refusal := Refusal{Code: code, Address: address, Method: r.Method, Further: further}
+	refusal := Refusal{Code: code, Reason: why, Address: address, Method: r.Method, Further: further}
 	if owner != nil {
 		refusal.Principal = owner.ID
 		args = append(args, "principal", owner.ID)

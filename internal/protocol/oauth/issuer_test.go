@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -15,12 +14,13 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/oauth/oauthtest"
 )
 
 // long returns a valid token of a week.
-func long(t *testing.T, with string) string {
-	t.Helper()
-	return sign(t, with, usual(map[string]any{"exp": time.Now().Add(7 * 24 * time.Hour).Unix()}))
+func long(with string) string {
+	return sign(with, usual(map[string]any{"exp": time.Now().Add(7 * 24 * time.Hour).Unix()}))
 }
 
 // TestKeysAreRotated checks that a new key is found by its ID at a bounded rate, and that a removed one verifies nothing, not even tokens that
@@ -29,7 +29,7 @@ func TestKeysAreRotated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("ec")
 		v := p.verifier(t, nil)
-		former, next := long(t, "ec"), long(t, "ed")
+		former, next := long("ec"), long("ed")
 		want := func(token, text string) {
 			t.Helper()
 			_, err := v.Authenticate(t.Context(), token, "")
@@ -67,7 +67,7 @@ func TestIssuerThatIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("ec")
 		v := p.verifier(t, nil)
-		token := long(t, "ec")
+		token := long("ec")
 		if _, err := v.Authenticate(t.Context(), token, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestIssuerThatIsSlow(t *testing.T) {
 		p := newProvider("ec")
 		p.hang = true
 		v := p.verifier(t, nil)
-		token, begin := long(t, "ec"), time.Now()
+		token, begin := long("ec"), time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := v.Authenticate(ctx, token, ""); err == nil || why(t, err).Status != http.StatusServiceUnavailable || time.Since(begin) != time.Second {
@@ -118,7 +118,7 @@ func TestTokensThatWaitAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("ec")
 		v := p.verifier(t, nil)
-		known, unknown := long(t, "ec"), long(t, "ed")
+		known, unknown := long("ec"), long("ed")
 		if _, err := v.Authenticate(t.Context(), known, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestTokensThatWaitAreBounded(t *testing.T) {
 		if len(results) != maxWaiting {
 			t.Errorf("%d tokens do not wait, want %d", len(results), maxWaiting)
 		}
-		for name, token := range map[string]string{"a known token": known, "a token of a known key": sign(t, "ec", usual(map[string]any{"sub": "another", "exp": time.Now().Add(time.Hour).Unix()}))} {
+		for name, token := range map[string]string{"a known token": known, "a token of a known key": sign("ec", usual(map[string]any{"sub": "another", "exp": time.Now().Add(time.Hour).Unix()}))} {
 			if _, err := v.Authenticate(t.Context(), token, ""); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -157,16 +157,9 @@ func TestIssuerThatLies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := func(k ...jose.JSONWebKey) string {
-		data, err := json.Marshal(jose.JSONWebKeySet{Keys: k})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
-	}
-	public := makeKeys()["ec"].public()
+	public := oauthtest.Keys()["ec"].Public()
 	encrypting, private := public, public
-	encrypting.Use, private.Key = "enc", makeKeys()["ec"].private
+	encrypting.Use, private.Key = "enc", oauthtest.Keys()["ec"].Private
 	for name, c := range map[string]struct{ metadata, keys, want string }{
 		"the metadata of another issuer": {`{"issuer":"https://evil.example.com","jwks_uri":"` + jwks + `"}`, keys, "another issuer"},
 		"no issuer":                      {`{"jwks_uri":"` + jwks + `"}`, keys, "another issuer"},
@@ -182,9 +175,9 @@ func TestIssuerThatLies(t *testing.T) {
 		"no keys":                        {"", `{"keys":[]}`, "no key that can verify"},
 		"keys that are no array":         {"", `{"keys":{}}`, "not a set of keys"},
 		"a symmetric key":                {"", `{"keys":[{"kty":"oct","kid":"ec","k":"AAAA"}]}`, "no key that can verify"},
-		"a private key":                  {"", set(private), "no key that can verify"},
-		"a key for encryption":           {"", set(encrypting), "no key that can verify"},
-		"a short key":                    {"", set(jose.JSONWebKey{Key: &short.PublicKey, KeyID: "ec"}), "no key that can verify"},
+		"a private key":                  {"", oauthtest.Set(private), "no key that can verify"},
+		"a key for encryption":           {"", oauthtest.Set(encrypting), "no key that can verify"},
+		"a short key":                    {"", oauthtest.Set(jose.JSONWebKey{Key: &short.PublicKey, KeyID: "ec"}), "no key that can verify"},
 		"a huge key":                     {"", `{"keys":[{"kty":"RSA","kid":"ec","e":"AQAB","n":"` + strings.Repeat("_", 1<<16) + `"}]}`, "no key that can verify"},
 		"a point that is not on the curve": {"", `{"keys":[{"kty":"EC","crv":"P-256","kid":"ec","x":"` + strings.Repeat("A", 43) + `","y":"` + strings.Repeat("A", 43) + `"}]}`,
 			"no key that can verify"},
@@ -199,7 +192,7 @@ func TestIssuerThatLies(t *testing.T) {
 				p.set(jwks, c.keys)
 				var log bytes.Buffer
 				v := p.verifier(t, func(o *Config) { o.Log = hclog.New(&hclog.LoggerOptions{Output: &log}) })
-				_, err := v.Authenticate(t.Context(), long(t, "ec"), "")
+				_, err := v.Authenticate(t.Context(), long("ec"), "")
 				if err == nil || why(t, err).Status != http.StatusServiceUnavailable {
 					t.Errorf("got %v", err)
 				}
@@ -230,7 +223,7 @@ func TestMetadataIsDiscovered(t *testing.T) {
 				delete(p.pages, metadata)
 				p.set(c.at, `{"issuer":"`+c.issuer+`","jwks_uri":"`+jwks+`"}`)
 				v := p.verifier(t, func(o *Config) { o.Issuers = []string{c.issuer} })
-				if _, err := v.Authenticate(t.Context(), sign(t, "ec", usual(map[string]any{"iss": c.issuer})), ""); err != nil {
+				if _, err := v.Authenticate(t.Context(), sign("ec", usual(map[string]any{"iss": c.issuer})), ""); err != nil {
 					t.Errorf("%v; requested: %q", err, p.requests)
 				}
 			})
@@ -244,18 +237,14 @@ func TestTokensOfOneIssuerAreNotThoseOfAnother(t *testing.T) {
 		p := newProvider("ec")
 		const other = "https://other.example.com"
 		p.set(other+"/.well-known/oauth-authorization-server", `{"issuer":"`+other+`","jwks_uri":"`+other+`/keys"}`)
-		data, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{makeKeys()["ed"].public()}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.set(other+"/keys", string(data))
+		p.set(other+"/keys", oauthtest.Published("ed"))
 		v := p.verifier(t, func(c *Config) { c.Issuers = append(c.Issuers, other) })
 		ids := map[string]bool{}
 		for _, c := range []struct {
 			issuer, with string
 			ok           bool
 		}{{issuerName, "ec", true}, {other, "ed", true}, {issuerName, "ed", false}, {other, "ec", false}} {
-			access, err := v.Authenticate(t.Context(), sign(t, c.with, usual(map[string]any{"iss": c.issuer})), "")
+			access, err := v.Authenticate(t.Context(), sign(c.with, usual(map[string]any{"iss": c.issuer})), "")
 			if (err == nil) != c.ok {
 				t.Errorf("%+v: %v", c, err)
 			}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/oauth/oauthtest"
 )
 
 // why returns the text of a refusal.
@@ -41,8 +42,8 @@ func TestValidTokensAreAccepted(t *testing.T) {
 			"a time with a fraction":   {"exp": float64(time.Now().Unix()) + 100.5},
 			"groups":                   {"groups": []string{"a", "b"}},
 		} {
-			for with := range makeKeys() {
-				access, err := v.Authenticate(t.Context(), sign(t, with, usual(claims)), "")
+			for with := range oauthtest.Keys() {
+				access, err := v.Authenticate(t.Context(), sign(with, usual(claims)), "")
 				if err != nil {
 					t.Errorf("%s, signed with %s: %v", name, with, err)
 					continue
@@ -56,7 +57,7 @@ func TestValidTokensAreAccepted(t *testing.T) {
 				}
 			}
 		}
-		access, err := v.Authenticate(t.Context(), sign(t, "ec", usual(map[string]any{"exp": time.Now().Add(100 * time.Second).Unix()})), "")
+		access, err := v.Authenticate(t.Context(), sign("ec", usual(map[string]any{"exp": time.Now().Add(100 * time.Second).Unix()})), "")
 		if err != nil || !access.Expires.Equal(time.Unix(time.Now().Add(160*time.Second).Unix(), 0)) {
 			t.Errorf("expires: %+v, %v", access, err)
 		}
@@ -71,7 +72,7 @@ func TestBadTokensAreRefused(t *testing.T) {
 		v.Prefetch()
 		synctest.Wait()
 		requested := p.count()
-		keys := makeKeys()
+		keys := oauthtest.Keys()
 		scoped := func(changed map[string]any) map[string]any {
 			c := map[string]any{"scope": "use more"}
 			for name, value := range changed {
@@ -79,7 +80,7 @@ func TestBadTokensAreRefused(t *testing.T) {
 			}
 			return usual(c)
 		}
-		valid := sign(t, "ec", scoped(nil))
+		valid := sign("ec", scoped(nil))
 		if _, err := v.Authenticate(t.Context(), valid, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -89,10 +90,10 @@ func TestBadTokensAreRefused(t *testing.T) {
 			for name, value := range header {
 				h[name] = value
 			}
-			return signHeader(t, keys["ec"], h, scoped(nil))
+			return keys["ec"].SignHeader(h, scoped(nil))
 		}
 		// A key of an issuer as the secret of HMAC.
-		public, err := x509.MarshalPKIXPublicKey(keys["rsa"].private.Public())
+		public, err := x509.MarshalPKIXPublicKey(keys["rsa"].Private.Public())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,29 +103,29 @@ func TestBadTokensAreRefused(t *testing.T) {
 		none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"at+jwt"}`)) + "." + parts[1] + "."
 		now := time.Now()
 		for name, c := range map[string]struct{ token, want string }{
-			"another audience":         {sign(t, "ec", scoped(map[string]any{"aud": "https://other.example.com/mcp"})), "another audience"},
-			"a prefix of the audience": {sign(t, "ec", scoped(map[string]any{"aud": "https://mcp.example.com"})), "another audience"},
-			"an endpoint as audience":  {sign(t, "ec", scoped(map[string]any{"aud": audience + "/team"})), "another audience"},
-			"audience with a slash":    {sign(t, "ec", scoped(map[string]any{"aud": audience + "/"})), "another audience"},
-			"no audience":              {sign(t, "ec", scoped(map[string]any{"aud": nil})), "no audience"},
-			"an empty audience":        {sign(t, "ec", scoped(map[string]any{"aud": []string{}})), "no audience"},
-			"a number as audience":     {sign(t, "ec", scoped(map[string]any{"aud": []any{audience, 1}})), "no audience"},
-			"another issuer":           {sign(t, "ec", scoped(map[string]any{"iss": "https://evil.example.com"})), "issuer"},
-			"issuer with a slash":      {sign(t, "ec", scoped(map[string]any{"iss": issuerName + "/"})), "issuer"},
-			"no issuer":                {sign(t, "ec", scoped(map[string]any{"iss": nil})), "issuer"},
-			"no subject":               {sign(t, "ec", scoped(map[string]any{"sub": nil})), "no subject"},
-			"a number as subject":      {sign(t, "ec", scoped(map[string]any{"sub": 7})), "claim sub"},
-			"expired":                  {sign(t, "ec", scoped(map[string]any{"exp": now.Add(-time.Minute).Unix()})), "expired"},
-			"no expiry":                {sign(t, "ec", scoped(map[string]any{"exp": nil})), "no expiry"},
-			"a string as expiry":       {sign(t, "ec", scoped(map[string]any{"exp": "9999999999"})), "claim exp"},
-			"a huge expiry":            {sign(t, "ec", scoped(map[string]any{"exp": 1e300})), "claim exp"},
-			"a negative expiry":        {sign(t, "ec", scoped(map[string]any{"exp": -1})), "claim exp"},
-			"not valid yet":            {sign(t, "ec", scoped(map[string]any{"nbf": now.Add(2 * time.Minute).Unix()})), "not valid yet"},
-			"issued in the future":     {sign(t, "ec", scoped(map[string]any{"iat": now.Add(2 * time.Minute).Unix()})), "future"},
-			"bound to a key":           {sign(t, "ec", scoped(map[string]any{"cnf": map[string]any{"jkt": "x"}})), "bound to a key"},
-			"no scope":                 {sign(t, "ec", usual(nil)), "lacks a scope"},
-			"no scope, for another":    {sign(t, "ec", usual(map[string]any{"aud": "https://other.example.com"})), "for another audience"},
-			"another scope":            {sign(t, "ec", usual(map[string]any{"scope": "used user"})), "lacks a scope"},
+			"another audience":         {sign("ec", scoped(map[string]any{"aud": "https://other.example.com/mcp"})), "another audience"},
+			"a prefix of the audience": {sign("ec", scoped(map[string]any{"aud": "https://mcp.example.com"})), "another audience"},
+			"an endpoint as audience":  {sign("ec", scoped(map[string]any{"aud": audience + "/team"})), "another audience"},
+			"audience with a slash":    {sign("ec", scoped(map[string]any{"aud": audience + "/"})), "another audience"},
+			"no audience":              {sign("ec", scoped(map[string]any{"aud": nil})), "no audience"},
+			"an empty audience":        {sign("ec", scoped(map[string]any{"aud": []string{}})), "no audience"},
+			"a number as audience":     {sign("ec", scoped(map[string]any{"aud": []any{audience, 1}})), "no audience"},
+			"another issuer":           {sign("ec", scoped(map[string]any{"iss": "https://evil.example.com"})), "issuer"},
+			"issuer with a slash":      {sign("ec", scoped(map[string]any{"iss": issuerName + "/"})), "issuer"},
+			"no issuer":                {sign("ec", scoped(map[string]any{"iss": nil})), "issuer"},
+			"no subject":               {sign("ec", scoped(map[string]any{"sub": nil})), "no subject"},
+			"a number as subject":      {sign("ec", scoped(map[string]any{"sub": 7})), "claim sub"},
+			"expired":                  {sign("ec", scoped(map[string]any{"exp": now.Add(-time.Minute).Unix()})), "expired"},
+			"no expiry":                {sign("ec", scoped(map[string]any{"exp": nil})), "no expiry"},
+			"a string as expiry":       {sign("ec", scoped(map[string]any{"exp": "9999999999"})), "claim exp"},
+			"a huge expiry":            {sign("ec", scoped(map[string]any{"exp": 1e300})), "claim exp"},
+			"a negative expiry":        {sign("ec", scoped(map[string]any{"exp": -1})), "claim exp"},
+			"not valid yet":            {sign("ec", scoped(map[string]any{"nbf": now.Add(2 * time.Minute).Unix()})), "not valid yet"},
+			"issued in the future":     {sign("ec", scoped(map[string]any{"iat": now.Add(2 * time.Minute).Unix()})), "future"},
+			"bound to a key":           {sign("ec", scoped(map[string]any{"cnf": map[string]any{"jkt": "x"}})), "bound to a key"},
+			"no scope":                 {sign("ec", usual(nil)), "lacks a scope"},
+			"no scope, for another":    {sign("ec", usual(map[string]any{"aud": "https://other.example.com"})), "for another audience"},
+			"another scope":            {sign("ec", usual(map[string]any{"scope": "used user"})), "lacks a scope"},
 			"none":                     {none, "algorithm"},
 			"none in capitals":         {strings.Replace(none, "bm9uZ", "Tm9uZ", 1), ""},
 			"no signature":             {parts[0] + "." + parts[1] + ".", "signature"},
@@ -132,30 +133,30 @@ func TestBadTokensAreRefused(t *testing.T) {
 			"four parts":               {valid + ".", "nor a JWT"},
 			"HMAC with the public key": {unsigned + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)), "algorithm"},
 			"a changed signature":      {parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])), "signature"},
-			"the signature of another": {parts[0] + "." + parts[1] + "." + strings.Split(sign(t, "ec", usual(nil)), ".")[2], "signature"},
-			"changed claims":           {parts[0] + "." + strings.Split(sign(t, "ec", usual(nil)), ".")[1] + "." + parts[2], "signature"},
+			"the signature of another": {parts[0] + "." + parts[1] + "." + strings.Split(sign("ec", usual(nil)), ".")[2], "signature"},
+			"changed claims":           {parts[0] + "." + strings.Split(sign("ec", usual(nil)), ".")[1] + "." + parts[2], "signature"},
 			"an unknown key":           {with(map[string]any{"kid": "unknown"}), "no such key"},
-			"no key ID":                {signHeader(t, keys["rsa"], map[string]any{"alg": "ES256", "typ": "at+jwt"}, scoped(nil)), "signature"},
+			"no key ID":                {keys["rsa"].SignHeader(map[string]any{"alg": "ES256", "typ": "at+jwt"}, scoped(nil)), "signature"},
 			"the ID of another key":    {with(map[string]any{"kid": "rsa"}), "no such key"},
 			"another algorithm":        {with(map[string]any{"alg": "ES512"}), "no such key"},
 			"a number as key ID":       {with(map[string]any{"kid": 1}), "key ID"},
-			"a key in the header":      {with(map[string]any{"jwk": keys["ec"].public(), "kid": "unknown"}), "no such key"},
+			"a key in the header":      {with(map[string]any{"jwk": keys["ec"].Public(), "kid": "unknown"}), "no such key"},
 			"an address of keys":       {with(map[string]any{"jku": "https://evil.example.com/keys", "kid": "unknown"}), "no such key"},
 			"a critical header":        {with(map[string]any{"crit": []string{"exp"}, "exp": 1}), "critical"},
 			"an unencoded payload":     {with(map[string]any{"b64": false}), "critical"},
 			"an ID token":              {with(map[string]any{"typ": "id+jwt"}), "its type"},
 			"a logout token":           {with(map[string]any{"typ": "logout+jwt"}), "its type"},
 			"a number as type":         {with(map[string]any{"typ": 1}), "its type"},
-			"a nonce":                  {signHeader(t, keys["ec"], `{"alg":"ES256","kid":"ec","typ":"JWT"}`, scoped(map[string]any{"nonce": "n"})), "claims of another one"},
-			"a refresh token":          {signHeader(t, keys["ec"], `{"alg":"ES256","kid":"ec"}`, scoped(map[string]any{"typ": "Refresh"})), "claims of another one"},
-			"two subjects":             {signHeader(t, keys["ec"], `{"alg":"ES256","kid":"ec"}`, `{"iss":"`+issuerName+`","sub":"a","sub":"b"}`), "unique members"},
-			"two subjects, escaped":    {signHeader(t, keys["ec"], `{"alg":"ES256","kid":"ec"}`, `{"iss":"`+issuerName+`","sub":"a","s\u0075b":"b"}`), "unique members"},
-			"two roles below a claim":  {signHeader(t, keys["ec"], `{"alg":"ES256","kid":"ec"}`, `{"iss":"`+issuerName+`","a":[{"r":1,"r":2}]}`), "unique members"},
-			"two algorithms":           {signHeader(t, keys["ec"], `{"alg":"ES256","alg":"none","kid":"ec"}`, scoped(nil)), "unique members"},
-			"deep claims":              {signHeader(t, keys["ec"], `{"alg":"ES256","kid":"ec"}`, `{"a":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`), "nests"},
-			"many claims":              {signHeader(t, keys["ec"], `{"alg":"ES256","kid":"ec"}`, `{"a":[`+strings.Repeat("1,", 4000)+`1]}`), "too many"},
-			"claims that are no JSON":  {signHeader(t, keys["ec"], `{"alg":"ES256","kid":"ec"}`, `{"iss":"`+issuerName+`"`), "JSON object"},
-			"an array":                 {signHeader(t, keys["ec"], `{"alg":"ES256","kid":"ec"}`, `[]`), "JSON object"},
+			"a nonce":                  {keys["ec"].SignHeader(`{"alg":"ES256","kid":"ec","typ":"JWT"}`, scoped(map[string]any{"nonce": "n"})), "claims of another one"},
+			"a refresh token":          {keys["ec"].SignHeader(`{"alg":"ES256","kid":"ec"}`, scoped(map[string]any{"typ": "Refresh"})), "claims of another one"},
+			"two subjects":             {keys["ec"].SignHeader(`{"alg":"ES256","kid":"ec"}`, `{"iss":"`+issuerName+`","sub":"a","sub":"b"}`), "unique members"},
+			"two subjects, escaped":    {keys["ec"].SignHeader(`{"alg":"ES256","kid":"ec"}`, `{"iss":"`+issuerName+`","sub":"a","s\u0075b":"b"}`), "unique members"},
+			"two roles below a claim":  {keys["ec"].SignHeader(`{"alg":"ES256","kid":"ec"}`, `{"iss":"`+issuerName+`","a":[{"r":1,"r":2}]}`), "unique members"},
+			"two algorithms":           {keys["ec"].SignHeader(`{"alg":"ES256","alg":"none","kid":"ec"}`, scoped(nil)), "unique members"},
+			"deep claims":              {keys["ec"].SignHeader(`{"alg":"ES256","kid":"ec"}`, `{"a":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`), "nests"},
+			"many claims":              {keys["ec"].SignHeader(`{"alg":"ES256","kid":"ec"}`, `{"a":[`+strings.Repeat("1,", 4000)+`1]}`), "too many"},
+			"claims that are no JSON":  {keys["ec"].SignHeader(`{"alg":"ES256","kid":"ec"}`, `{"iss":"`+issuerName+`"`), "JSON object"},
+			"an array":                 {keys["ec"].SignHeader(`{"alg":"ES256","kid":"ec"}`, `[]`), "JSON object"},
 			"a giant":                  {strings.Repeat("a", 1<<20), "too long"},
 			"spaces":                   {" . . ", "encoded"},
 			"padding":                  {parts[0] + "=." + parts[1] + "." + parts[2], "encoded"},
@@ -190,7 +191,7 @@ func TestAudienceOfEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newProvider("ec").verifier(t, nil)
 		for aud, want := range map[string]string{audience: "+++", audience + "/a": "-+-", audience + "/b": "--+", audience + "/a/": "---", audience + "/": "---"} {
-			token, got := sign(t, "ec", usual(map[string]any{"aud": aud})), ""
+			token, got := sign("ec", usual(map[string]any{"aud": aud})), ""
 			for _, endpoint := range []string{"", "/a", "/b"} {
 				if _, err := v.Authenticate(t.Context(), token, endpoint); err == nil {
 					got += "+"
@@ -219,7 +220,7 @@ func TestIdentitiesAreDistinct(t *testing.T) {
 // TestVerifiedTokenIsNotVerifiedAgain counts allocations; see BenchmarkAuthenticate.
 func TestVerifiedTokenIsNotVerifiedAgain(t *testing.T) {
 	v := newProvider("ec").verifier(t, nil)
-	token := sign(t, "ec", usual(nil))
+	token := sign("ec", usual(nil))
 	first, err := v.Authenticate(t.Context(), token, "")
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +238,7 @@ func TestVerifiedTokenIsNotVerifiedAgain(t *testing.T) {
 func TestCacheIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newProvider("ec").verifier(t, nil)
-		token := sign(t, "ec", usual(nil))
+		token := sign("ec", usual(nil))
 		if _, err := v.Authenticate(t.Context(), token, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +264,7 @@ func TestCacheIsBounded(t *testing.T) {
 func TestCacheOfLargeTokensIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newProvider("ec").verifier(t, nil)
-		token := sign(t, "ec", usual(map[string]any{"many": slices.Repeat([]any{map[string]any{"a": 1}}, 900)}))
+		token := sign("ec", usual(map[string]any{"many": slices.Repeat([]any{map[string]any{"a": 1}}, 900)}))
 		if _, err := v.Authenticate(t.Context(), token, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +279,7 @@ func TestCacheOfLargeTokensIsBounded(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(sign(f, "ec", usual(nil)))
+	f.Add(sign("ec", usual(nil)))
 	f.Add("e30.e30.")
 	f.Fuzz(func(t *testing.T, text string) {
 		if parsed, err := parse(text); err == nil {
@@ -292,7 +293,7 @@ func FuzzParse(f *testing.F) {
 func BenchmarkAuthenticate(b *testing.B) {
 	for _, with := range []string{"ec", "rsa", "ed"} {
 		v := newProvider("ec", "rsa", "ed").verifier(b, nil)
-		token := sign(b, with, usual(nil))
+		token := sign(with, usual(nil))
 		if _, err := v.Authenticate(b.Context(), token, ""); err != nil {
 			b.Fatal(err)
 		}

@@ -28,6 +28,7 @@ type Entry struct {
 	Tool       string      `json:"tool"`
 	Outcome    Outcome     `json:"outcome"`
 	Code       string      `json:"code"`
+	Reason     string      `json:"reason"`
 	Duration   int64       `json:"duration_us"`
 	BytesIn    int64       `json:"bytes_in"`
 	BytesOut   int64       `json:"bytes_out"`

@@ -53,6 +53,7 @@ type Record struct {
 	Tool      string // name of the tool or prompt, or URI of the resource
 	Outcome   Outcome
 	Code      string // code of the failure
+	Reason    string // why an HTTP request was refused, in words of the host
 
 	Duration time.Duration
 	Fuel     uint64
@@ -117,6 +118,7 @@ func (l *line) encode(r *Record, arguments string) {
 	l.text("tool", r.Tool, maxTool)
 	l.text("outcome", string(r.Outcome), maxWord)
 	l.text("code", r.Code, maxWord)
+	l.text("reason", r.Reason, maxClient)
 	l.number("duration_us", r.Duration.Microseconds())
 	if r.Fuel > 0 {
 		l.key("fuel")

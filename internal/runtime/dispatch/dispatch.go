@@ -133,7 +133,7 @@ func (d *Dispatcher) ReportHTTPRefusal(r httpserver.Refusal) {
 		return
 	}
 	_ = g.audit.Write(audit.Record{Kind: audit.KindRefused, ID: g.audit.NewID(), Principal: r.Principal, Address: r.Address, Method: r.Method, Outcome: audit.Denied,
-		Code: r.Code, Further: r.Further})
+		Code: r.Code, Reason: r.Reason, Further: r.Further})
 }
 
 // RecordEvent records what happened to the server as a whole, if an audit log is kept.
