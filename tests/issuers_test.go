@@ -65,6 +65,13 @@ func (i *issuers) add(name, keys string) (issuer string) {
 	return issuer
 }
 
+// count returns how often the keys of an issuer were requested.
+func (i *issuers) count(name string) int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.requests["/"+name+"/keys"]
+}
+
 // page returns a page with JSON.
 func page(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

@@ -23,6 +23,7 @@ const (
 	maxRedirects = 5
 	stallTime    = 30 * time.Second // without a byte in either direction
 	totalTime    = 20 * time.Minute
+	maxHeader    = 256 << 10 // bytes of the header of a response
 )
 
 // The errors of time.
@@ -237,11 +238,12 @@ func (c *Client) transport(u *url.URL) http.RoundTripper {
 		return c.Transport
 	}
 	t := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		TLSHandshakeTimeout: 10 * time.Second,
-		ForceAttemptHTTP2:   true,
-		DisableCompression:  true, // digests are those of the bytes that are sent
-		DisableKeepAlives:   true, // the transport is that of one request
+		Proxy:                  http.ProxyFromEnvironment,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // digests are those of the bytes that are sent
+		DisableKeepAlives:      true, // the transport is that of one request
+		MaxResponseHeaderBytes: maxHeader,
 	}
 	dialer := &net.Dialer{Timeout: 15 * time.Second}
 	if u.Scheme == "http" {

@@ -125,6 +125,10 @@ func TestGetOverRealConnections(t *testing.T) {
 			_, _ = io.WriteString(w, strings.Repeat("x", 101))
 		case "/ok":
 			_, _ = io.WriteString(w, strings.Repeat("x", 100))
+		case "/header":
+			for i := range 300 {
+				w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 1<<10))
+			}
 		default:
 			http.NotFound(w, r)
 		}
@@ -140,6 +144,7 @@ func TestGetOverRealConnections(t *testing.T) {
 	for address, want := range map[string]string{
 		plain.URL + "/truncated": "the server ended the connection after 4 bytes, before the end",
 		plain.URL + "/large":     "the server sends more than 100 bytes",
+		plain.URL + "/header":    "server response headers exceeded",
 		plain.URL + "/absent":    "answers with status 404 (Not Found)",
 		untrusted.URL + "/ok":    "certificate signed by unknown authority",
 	} {

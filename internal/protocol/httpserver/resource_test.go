@@ -84,11 +84,11 @@ func TestChallenges(t *testing.T) {
 			status           int
 			want             Refusal
 		}{
-			{"", where, 401, Refusal{Code: RefusedToken}},
-			{"unknown", where + `, error="invalid_token", error_description="the bearer token in the Authorization header is wrong"`, 401, Refusal{Code: RefusedToken}},
-			{"expired", where + `, error="invalid_token", error_description="the token has expired"`, 401, Refusal{Code: RefusedToken, Principal: "oauth:ann"}},
-			{"narrow", where + `, error="insufficient_scope", error_description="the token lacks a scope"`, 403, Refusal{Code: RefusedScope, Principal: "oauth:ann"}},
-			{"later", "", 503, Refusal{Code: RefusedToken}},
+			{"", where, 401, Refusal{Code: RefusedToken, Reason: "a bearer token is required in the Authorization header"}},
+			{"unknown", where + `, error="invalid_token", error_description="the bearer token in the Authorization header is wrong"`, 401, Refusal{Code: RefusedToken, Reason: "the bearer token in the Authorization header is wrong"}},
+			{"expired", where + `, error="invalid_token", error_description="the token has expired"`, 401, Refusal{Code: RefusedToken, Reason: "the token has expired", Principal: "oauth:ann"}},
+			{"narrow", where + `, error="insufficient_scope", error_description="the token lacks a scope"`, 403, Refusal{Code: RefusedScope, Reason: "the token lacks a scope", Principal: "oauth:ann"}},
+			{"later", "", 503, Refusal{Code: RefusedToken, Reason: "the keys are not available"}},
 		} {
 			h := headers
 			if c.token != "" {

@@ -62,27 +62,31 @@ func (i *issuer) current(now time.Time) *keySet {
 	return keys
 }
 
-// keysFor returns the keys that may have signed a token, and the set that they are of. If there is none, it fetches the keys again, unless that
-// was tried just before. Whoever has no valid token can cause this, so the tokens that wait are bounded; those with a known key never wait.
-func (i *issuer) keysFor(ctx context.Context, h header) (*keySet, []jose.JSONWebKey, error) {
-	keys := i.current(time.Now())
-	if found := keys.find(h); found != nil {
-		return keys, found, nil
+// verify returns the keys of which one has signed a token. If none has, it fetches them again, unless that was tried just before: the issuer
+// may have replaced a key, under its former ID. Whoever has no valid token can cause this, so the tokens that wait are bounded; those that a
+// known key has signed never wait.
+func (i *issuer) verify(ctx context.Context, t *token) (*keySet, error) {
+	known := i.current(time.Now())
+	if t.isSignedBy(known.find(t.header)) {
+		return known, nil
 	}
 	if fetched := i.fetch(time.Now()); fetched != nil {
 		if !i.await(ctx, fetched) {
-			return nil, nil, &bearer.Refused{Why: "too many tokens wait for keys of their issuer: try again later", Status: http.StatusServiceUnavailable}
+			return nil, &bearer.Refused{Why: "too many tokens wait for keys of their issuer: try again later", Status: http.StatusServiceUnavailable}
 		}
 	}
-	keys = i.current(time.Now())
+	keys := i.current(time.Now())
 	if keys == nil {
-		return nil, nil, &bearer.Refused{Why: "the keys of the token's issuer are not available: try again later", Status: http.StatusServiceUnavailable}
+		return nil, &bearer.Refused{Why: "the keys of the token's issuer are not available: try again later", Status: http.StatusServiceUnavailable}
 	}
-	found := keys.find(h)
+	found := keys.find(t.header)
 	if found == nil {
-		return nil, nil, refused("the issuer of the token has no such key")
+		return nil, refused("the issuer of the token has no such key")
 	}
-	return keys, found, nil
+	if keys == known || !t.isSignedBy(found) {
+		return nil, refused("the signature of the token is wrong")
+	}
+	return keys, nil
 }
 
 // await waits until a fetch or ctx has ended. It returns false if too many tokens wait already.

@@ -3,6 +3,8 @@ package oauth
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"fmt"
@@ -60,6 +62,40 @@ func TestKeysAreRotated(t *testing.T) {
 		want(former, "no such key")
 		want(next, "")
 	})
+}
+
+// TestKeyIsReplacedUnderItsID has issuers that give a new key the ID of the former one, or whose tokens name no key.
+func TestKeyIsReplacedUnderItsID(t *testing.T) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := oauthtest.Key{Private: private, ID: "ec", Algorithm: jose.ES256}
+	for name, header := range map[string]string{"the same ID": `{"alg":"ES256","kid":"ec"}`, "no ID": `{"alg":"ES256"}`} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProvider("ec")
+				v := p.verifier(t, nil)
+				if _, err := v.Authenticate(t.Context(), long("ec"), ""); err != nil {
+					t.Fatal(err)
+				}
+				p.set(jwks, oauthtest.Set(next.Public()))
+				token, before := next.SignHeader(header, usual(nil)), p.count()
+				for range 100 {
+					if _, err := v.Authenticate(t.Context(), token, ""); err == nil || why(t, err).Why != "the signature of the token is wrong" {
+						t.Fatalf("just after a fetch: %v", err)
+					}
+				}
+				time.Sleep(fetchPause)
+				if _, err := v.Authenticate(t.Context(), token, ""); err != nil || p.count() != before+2 {
+					t.Errorf("%v after %d requests", err, p.count()-before)
+				}
+				if _, err := v.Authenticate(t.Context(), long("ec"), ""); err == nil {
+					t.Error("the former key is still accepted")
+				}
+			})
+		})
+	}
 }
 
 // TestIssuerThatIsDown checks that known keys are kept for a bounded time, and that a server without keys answers at once.
@@ -161,24 +197,25 @@ func TestIssuerThatLies(t *testing.T) {
 	encrypting, private := public, public
 	encrypting.Use, private.Key = "enc", oauthtest.Keys()["ec"].Private
 	for name, c := range map[string]struct{ metadata, keys, want string }{
-		"the metadata of another issuer": {`{"issuer":"https://evil.example.com","jwks_uri":"` + jwks + `"}`, keys, "another issuer"},
-		"no issuer":                      {`{"jwks_uri":"` + jwks + `"}`, keys, "another issuer"},
-		"no address of keys":             {`{"issuer":"` + issuerName + `"}`, keys, "no address of keys"},
-		"keys without TLS":               {`{"issuer":"` + issuerName + `","jwks_uri":"http://login.example.com/keys"}`, keys, "without TLS"},
-		"keys on this machine":           {`{"issuer":"` + issuerName + `","jwks_uri":"https://127.0.0.1/keys"}`, keys, "this machine"},
-		"a file as keys":                 {`{"issuer":"` + issuerName + `","jwks_uri":"file:///etc/passwd"}`, keys, "jwks_uri"},
-		"a long address":                 {`{"issuer":"` + issuerName + `","jwks_uri":"https://x/` + strings.Repeat("x", 5000) + `"}`, keys, "no address of keys"},
-		"huge metadata":                  {strings.Repeat(" ", maxDocument+1), keys, "more than"},
-		"deep metadata":                  {strings.Repeat("[", 100_000), keys, ""},
-		"HTML":                           {"<html>", keys, "not metadata"},
-		"huge keys":                      {"", strings.Repeat(" ", maxDocument+1), "more than"},
-		"no keys":                        {"", `{"keys":[]}`, "no key that can verify"},
-		"keys that are no array":         {"", `{"keys":{}}`, "not a set of keys"},
-		"a symmetric key":                {"", `{"keys":[{"kty":"oct","kid":"ec","k":"AAAA"}]}`, "no key that can verify"},
-		"a private key":                  {"", oauthtest.Set(private), "no key that can verify"},
-		"a key for encryption":           {"", oauthtest.Set(encrypting), "no key that can verify"},
-		"a short key":                    {"", oauthtest.Set(jose.JSONWebKey{Key: &short.PublicKey, KeyID: "ec"}), "no key that can verify"},
-		"a huge key":                     {"", `{"keys":[{"kty":"RSA","kid":"ec","e":"AQAB","n":"` + strings.Repeat("_", 1<<16) + `"}]}`, "no key that can verify"},
+		"the metadata of another issuer":   {`{"issuer":"https://evil.example.com","jwks_uri":"` + jwks + `"}`, keys, "another issuer"},
+		"no issuer":                        {`{"jwks_uri":"` + jwks + `"}`, keys, "another issuer"},
+		"no address of keys":               {`{"issuer":"` + issuerName + `"}`, keys, "no address of keys"},
+		"keys without TLS":                 {`{"issuer":"` + issuerName + `","jwks_uri":"http://login.example.com/keys"}`, keys, "without TLS"},
+		"keys on this machine":             {`{"issuer":"` + issuerName + `","jwks_uri":"https://127.0.0.1/keys"}`, keys, "this machine"},
+		"a file as keys":                   {`{"issuer":"` + issuerName + `","jwks_uri":"file:///etc/passwd"}`, keys, "jwks_uri"},
+		"a long address":                   {`{"issuer":"` + issuerName + `","jwks_uri":"https://x/` + strings.Repeat("x", 5000) + `"}`, keys, "no address of keys"},
+		"huge metadata":                    {strings.Repeat(" ", maxDocument+1), keys, "more than"},
+		"deep metadata":                    {strings.Repeat("[", 100_000), keys, ""},
+		"HTML":                             {"<html>", keys, "not metadata"},
+		"huge keys":                        {"", strings.Repeat(" ", maxDocument+1), "more than"},
+		"no keys":                          {"", `{"keys":[]}`, "no key that can verify"},
+		"keys that are no array":           {"", `{"keys":{}}`, "not a set of keys"},
+		"a symmetric key":                  {"", `{"keys":[{"kty":"oct","kid":"ec","k":"AAAA"}]}`, "no key that can verify"},
+		"a private key":                    {"", oauthtest.Set(private), "no key that can verify"},
+		"a key for encryption":             {"", oauthtest.Set(encrypting), "no key that can verify"},
+		"a key that is not for signatures": {"", strings.Replace(keys, `"use":"sig"`, `"key_ops":["encrypt"]`, 1), "no key that can verify"},
+		"a short key":                      {"", oauthtest.Set(jose.JSONWebKey{Key: &short.PublicKey, KeyID: "ec"}), "no key that can verify"},
+		"a huge key":                       {"", `{"keys":[{"kty":"RSA","kid":"ec","e":"AQAB","n":"` + strings.Repeat("_", 1<<16) + `"}]}`, "no key that can verify"},
 		"a point that is not on the curve": {"", `{"keys":[{"kty":"EC","crv":"P-256","kid":"ec","x":"` + strings.Repeat("A", 43) + `","y":"` + strings.Repeat("A", 43) + `"}]}`,
 			"no key that can verify"},
 		"many keys": {"", `{"keys":[` + strings.Repeat(strings.TrimSuffix(strings.TrimPrefix(keys, `{"keys":[`), `]}`)+",", maxKeys) + strings.TrimPrefix(keys, `{"keys":[`), "too many keys"},

@@ -58,6 +58,9 @@ func readKey(value []byte) (k jose.JSONWebKey, ok bool) {
 	if use, stated := rawjson.Unquote(rawjson.Member(value, "use")); stated && use != "sig" {
 		return k, false
 	}
+	if operations := rawjson.Member(value, "key_ops"); operations != nil && !hasElement(operations, "verify") {
+		return k, false
+	}
 	for _, private := range []string{"d", "k", "p", "q"} {
 		if rawjson.Member(value, private) != nil {
 			return k, false // whoever can read the set can sign with it
@@ -82,6 +85,16 @@ func readKey(value []byte) (k jose.JSONWebKey, ok bool) {
 		return k, bits >= minRSABits && bits <= maxRSABits && public.E > 1 && public.E&1 == 1 && public.E <= math.MaxInt32
 	}
 	return k, fits(k, jose.ES256) || fits(k, jose.ES384) || fits(k, jose.ES512) || fits(k, jose.EdDSA)
+}
+
+// hasElement reports whether a value is an array with a string.
+func hasElement(array []byte, want string) bool {
+	for _, element := range rawjson.Elements(array) {
+		if text, ok := rawjson.Unquote(element); ok && text == want {
+			return true
+		}
+	}
+	return false
 }
 
 // fits reports whether a key is one of an algorithm.

@@ -96,18 +96,15 @@ func (v *Verifier) verify(ctx context.Context, token string) (*verified, error) 
 	if i == nil {
 		return nil, refused("the issuer of the token is not accepted")
 	}
-	set, keys, err := i.keysFor(ctx, t.header)
+	keys, err := i.verify(ctx, t)
 	if err != nil {
 		return nil, err
-	}
-	if !t.isSignedBy(keys) {
-		return nil, refused("the signature of the token is wrong")
 	}
 	known, err := t.check(time.Now(), v.config.Scopes)
 	if err != nil {
 		return nil, err
 	}
-	known.issuer, known.keys = i, set
+	known.issuer, known.keys = i, keys
 	return known, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-jose/go-jose/v4"
 
@@ -76,8 +77,11 @@ func decodePart(part string) ([]byte, error) {
 	if rawjson.Bound(data, maxValues, maxDepth) != nil {
 		return nil, refused("the token has too many values, or nests them too deeply")
 	}
-	if !rawjson.Valid(data) || rawjson.Kind(data) != '{' || !hasUniqueMembers(data) {
-		return nil, refused("a part of the token is not a JSON object with unique members")
+	// Decoders replace what is not Unicode, so that different subjects would become one.
+	s := rawjson.NewScanner(data)
+	object := s.Object(nil)
+	if !s.End() || rawjson.Kind(object) != '{' || !utf8.Valid(data) || s.HasUnpaired() || !hasUniqueMembers(data) {
+		return nil, refused("a part of the token is not a JSON object in Unicode with unique members")
 	}
 	return data, nil
 }
@@ -132,6 +136,9 @@ func readHeader(data []byte) (h header, err error) {
 
 // isSignedBy reports whether one of the keys has signed the token.
 func (t *token) isSignedBy(keys []jose.JSONWebKey) bool {
+	if len(keys) == 0 {
+		return false
+	}
 	signed, err := jose.ParseSignedCompact(t.text, []jose.SignatureAlgorithm{t.header.algorithm})
 	if err != nil {
 		return false
