@@ -47,6 +47,9 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	case now.Invalid != nil:
 		return &UsageError{Err: now.Invalid}
 	}
+	if err := h.checkAuditOutput(now.Found); err != nil {
+		return err
+	}
 	settings := o.over(now.HTTP)
 	secrets, err := h.openCredentials(settings)
 	if err != nil {

@@ -95,7 +95,7 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 	case old.Config != "" && old.Invalid == nil && found.Config == "" && found.Untrusted == nil:
 		return usage.Errorf("%s: this config no longer exists: restore the file, or start the server again to serve without a config", old.Config)
 	}
-	if err := h.http.allows(found); err != nil {
+	if err := errors.Join(h.http.allows(found), h.checkAuditOutput(found)); err != nil {
 		return err
 	}
 	next := catalog.New(found)

@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -26,10 +29,23 @@ func (h *Host) Drain() time.Duration { return h.catalog().Drain() }
 // if a call ignores its context or a Write to out blocks. In these cases, and if a Read of in blocks, a goroutine remains until the
 // blocked call returns.
 func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	if err := h.checkAuditOutput(h.catalog().Found); err != nil {
+		return err
+	}
+	h.dispatcher.RecordEvent(audit.KindServer, "start", audit.OK, "")
+	defer h.dispatcher.RecordEvent(audit.KindServer, "end", audit.OK, "")
 	warming, stop := context.WithCancel(ctx)
 	defer stop()
 	h.dispatcher.Warm(warming)
 	return h.gateway.ServeDrain(ctx, in, out, h.Drain)
+}
+
+// checkAuditOutput returns an error if the config sends audit records to stdout, and stdout is not free for them.
+func (h *Host) checkAuditOutput(found *discovery.Found) error {
+	if h.options.AuditOutput != nil || !found.Audit.HasCopy(config.AuditStdout) {
+		return nil
+	}
+	return usage.Errorf("%s:%d: audit.also: stdout has the messages of MCP: remove %q, or serve with --http", found.Audit.Source, found.Audit.Line, config.AuditStdout)
 }
 
 // Warn sends a log message with the level warning to the clients that want such messages, if the server offers log messages. Clients of

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,9 @@ func addHTTPFlags(c *cobra.Command, http *host.HTTPOptions) {
 // client why. Over HTTP it does not start: it would not have the token of a config that it does not use.
 func (o *options) serveHTTP(http *host.HTTPOptions) error {
 	o.ServeNothing = http.Address == ""
+	if http.Address != "" {
+		o.AuditOutput = os.Stdout
+	}
 	switch {
 	case http.Address == "" && (http.TokenFile+http.TokenEnv+http.CertFile+http.KeyFile != "" || http.Insecure || http.Tokens):
 		return usage.Errorf("--token-file, --token-env, --tokens, --tls-cert, --tls-key and --insecure-http need --http")

@@ -149,7 +149,7 @@ func printTrust(w io.Writer, p *install.TrustProposal) {
 		fmt.Fprintf(w, "  includes   %s  %s\n", oneLine(f.Path), f.SHA256)
 	}
 	if p.Audit != "" {
-		fmt.Fprintf(w, "  audit log  %s\n", oneLine(p.Audit))
+		fmt.Fprintf(w, "  audit log  %s\n", oneLine(strings.Join(append([]string{p.Audit}, p.AuditAlso...), ", ")))
 	}
 	if len(p.HTTP) > 0 {
 		fmt.Fprintf(w, "  http       %s\n", oneLine(strings.Join(p.HTTP, ", ")))

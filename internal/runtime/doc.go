@@ -8,6 +8,7 @@
 //   - grant: opens granted paths, whose variables are replaced already, as directory handles; follows symbolic links
 //   - secret: runs the commands that print secret values, and keeps these for a short time
 //   - audit: writes and reads the audit log, rotation, calls that must not run unrecorded
+//   - audit/forward: opens the audit log of a config, with its copies in journald, syslog and on stdout
 //   - engine/code: the cache of compiled modules, the compiler process, and the locks by which hosts compile a module once
 //   - engine/modinfo: what a file tells about itself, for `bulkhead inspect`
 //

@@ -50,7 +50,7 @@ func (e *examination) layers(report confine.Report, system string) {
 
 // missingLayer adds a warning, or a failed check if the config requires all layers.
 func (e *examination) missingLayer(detail, remedy string) {
-	if e.confined || e.parsed != nil && e.parsed.Server != nil && e.parsed.Server.Confined {
+	if e.bound != nil && e.bound.Confined || e.parsed != nil && e.parsed.Server != nil && e.parsed.Server.Confined {
 		e.fail("confinement", detail+`; confinement = "required" in [server], so nothing runs`, remedy)
 		return
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit/forward"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 )
 
@@ -67,11 +68,11 @@ func Examine(ctx context.Context, o discovery.Options) []Check {
 
 // examination is the state of one call of Examine.
 type examination struct {
-	options  discovery.Options
-	parsed   *config.Config // nil if there is no valid config
-	confined bool           // whether the ceiling requires all layers of confinement
-	cached   string         // the cache directory; empty if it cannot be used
-	checks   []Check
+	options discovery.Options
+	parsed  *config.Config  // nil if there is no valid config
+	bound   *config.Ceiling // nil if there is none
+	cached  string          // the cache directory; empty if it cannot be used
+	checks  []Check
 }
 
 func (e *examination) ok(name, format string, args ...any) {
@@ -132,7 +133,7 @@ func (e *examination) ceiling() bool {
 	for _, dir := range c.Unresolved(filepath.EvalSymlinks) {
 		e.warn("ceiling", fmt.Sprintf("%s lists the directory %s through symbolic links, so that this line matches no resolved path", c.File, dir), "write the path without symbolic links")
 	}
-	e.confined = c.Confined
+	e.bound = c
 	e.ok("ceiling", "%s bounds all configs, flags and variables", c.File)
 	return true
 }
@@ -296,7 +297,8 @@ func (e *examination) audit() {
 	if e.parsed == nil || e.parsed.Audit == nil {
 		return
 	}
-	file := e.parsed.Audit.File
+	log := e.bound.NarrowAudit(e.parsed.Audit)
+	file := log.File
 	info, err := os.Lstat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -315,7 +317,15 @@ func (e *examination) audit() {
 		e.fail("audit", fmt.Sprintf("%s %v", file, err), fmt.Sprintf("make it writable for the user, or change audit.file in %s", e.parsed.File))
 		return
 	}
-	e.ok("audit", "%s; on_failure = %q", e.parsed.Audit.File, e.parsed.Audit.OnFailure)
+	if err := forward.Check(log, forward.SystemSockets); err != nil {
+		e.fail("audit", err.Error(), "start the service, or remove it from also in [audit]")
+		return
+	}
+	also := ""
+	if len(log.Also) > 0 {
+		also = ", also " + strings.Join(log.Also, ", ")
+	}
+	e.ok("audit", "%s%s; on_failure = %q", log.File, also, log.OnFailure)
 }
 
 // credentials checks that each credential can be read. The values are neither stored nor shown.

@@ -41,7 +41,8 @@ type TrustProposal struct {
 	State       string                 `json:"state"`              // Trusted, NotTrusted or Changed
 	Since       *time.Time             `json:"trusted_at,omitempty"`
 	Plugins     []explain.PluginPolicy `json:"plugins"`
-	Audit       string                 `json:"audit,omitempty"`   // the file of the audit log
+	Audit       string                 `json:"audit,omitempty"` // the file of the audit log
+	AuditAlso   []string               `json:"audit_also,omitempty"`
 	HTTP        []string               `json:"http,omitempty"`    // what [http] says to serve --http
 	Clients     []string               `json:"clients,omitempty"` // whom each table of [[clients]] matches, and what others get
 	Credentials []string               `json:"credentials,omitempty"`
@@ -81,7 +82,7 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 		}
 	}
 	if view.Audit != nil {
-		p.Audit = view.Audit.File
+		p.Audit, p.AuditAlso = view.Audit.File, view.Audit.Also
 	}
 	p.HTTP = describeHTTP(view.HTTP)
 	p.Clients = view.Clients.Describe()

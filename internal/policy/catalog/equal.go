@@ -96,7 +96,7 @@ func (c *Catalog) ServesSame(other *Catalog) bool {
 	a, b := c.Found, other.Found
 	return slices.EqualFunc(c.Plugins, other.Plugins, (*Plugin).servesSame) && reflect.DeepEqual(a.Server, b.Server) &&
 		reflect.DeepEqual(a.Clients.WithoutLines(), b.Clients.WithoutLines()) &&
-		reflect.DeepEqual(auditWithoutLine(a.Audit), auditWithoutLine(b.Audit)) && a.HTTP.Equal(b.HTTP) && reflect.DeepEqual(a.Ceiling, b.Ceiling) &&
+		a.Audit.Equal(b.Audit) && a.HTTP.Equal(b.HTTP) && reflect.DeepEqual(a.Ceiling, b.Ceiling) &&
 		reflect.DeepEqual([]any{a.Untrusted, a.Invalid, a.NoPlugins}, []any{b.Untrusted, b.Invalid, b.NoPlugins})
 }
 
@@ -113,15 +113,6 @@ func (p *Plugin) servesSame(other *Plugin) bool {
 func sameProblem(a, b tomlfile.Problem) bool {
 	a.Line, b.Line = 0, 0
 	return a == b
-}
-
-func auditWithoutLine(a *config.Audit) *config.Audit {
-	if a == nil {
-		return nil
-	}
-	without := *a
-	without.Line = 0
-	return &without
 }
 
 // isSame is like Equal, but is also true for two plugins that are left out for the same reason, and false if their warnings differ.

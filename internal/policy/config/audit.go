@@ -3,8 +3,13 @@ package config
 import (
 	"cmp"
 	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -19,6 +24,13 @@ const (
 const (
 	FailOpen   = "open"   // calls run without a record
 	FailClosed = "closed" // calls are refused
+)
+
+// Values of Audit.Also: where a copy of each record goes.
+const (
+	AuditJournald = "journald"
+	AuditSyslog   = "syslog"
+	AuditStdout   = "stdout"
 )
 
 // Defaults, minimums and maximums of the keys of [audit]. A file of minAuditSize bytes has room for any record.
@@ -40,10 +52,37 @@ func (c *Config) readAudit(t *tomlfile.Table) {
 		Keep:      int(cmp.Or(manifest.ReadCount(t, "keep", minAuditKeep, maxAuditKeep), defaultAuditKeep)),
 		Arguments: t.OneOf("arguments", argumentsHash, argumentsFull, argumentsNone),
 		OnFailure: t.OneOf("on_failure", FailOpen, FailClosed),
+		Also:      readCopies(t, runtime.GOOS, AuditJournald, AuditSyslog, AuditStdout),
 		Source:    t.FileOf("file"),
 		Line:      t.LineOf("file"),
 	}
 	c.readFile(t, "file", keyAuditFile, &c.Audit.File)
+}
+
+// readCopies reads where a copy of each record goes, on a system with that GOOS.
+func readCopies(t *tomlfile.Table, system string, allowed ...string) []string {
+	return t.Distinct("also", func(name string) (what, remedy string) {
+		switch {
+		case !slices.Contains(allowed, name):
+			return visible.Name(name) + " is not supported here", "use one of these: " + strings.Join(allowed, ", ")
+		case name != AuditStdout && system != "linux":
+			return name + " is for Linux", "remove it, or use " + AuditStdout + " with bulkhead serve --http, and collect that"
+		}
+		return "", ""
+	})
+}
+
+// HasCopy reports whether a copy of each record goes there. a may be nil.
+func (a *Audit) HasCopy(to string) bool { return a != nil && slices.Contains(a.Also, to) }
+
+// Equal reports whether two tables have the same settings. Both may be nil.
+func (a *Audit) Equal(b *Audit) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	x.Line, y.Line = 0, 0
+	return reflect.DeepEqual(x, y)
 }
 
 // readFile validates the absolute path *file, which is the value of key in t, and cleans *file. name is the full name of key.

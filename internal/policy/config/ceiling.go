@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -19,8 +20,10 @@ type Ceiling struct {
 	// Confined is set if the ceiling requires all layers of confinement.
 	Confined bool
 	// Audited is set if the ceiling requires an audit log. AuditClosed is set if calls must be refused while no record can
-	// be written. AuditLine is the line of the ceiling's [audit] table.
+	// be written. A copy of each record goes to AuditAlso in addition to where the config says. AuditLine is the line of the ceiling's
+	// [audit] table.
 	Audited, AuditClosed bool
+	AuditAlso            []string
 	AuditLine            int
 	HTTP                 HTTPBounds
 	Sources              Sources
@@ -74,6 +77,7 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 		Confined:    server.OneOf("confinement", confinementAvailable, confinementRequired) == confinementRequired,
 		Audited:     audit.Bool("required", false),
 		AuditClosed: audit.OneOf("on_failure", FailOpen, FailClosed) == FailClosed,
+		AuditAlso:   readCopies(audit, runtime.GOOS, AuditJournald, AuditSyslog),
 		AuditLine:   audit.Line(),
 		HTTP:        readHTTPBounds(root.Table("http")),
 		Sources:     readSources(root.Table("sources")),
@@ -190,6 +194,23 @@ func (c *Ceiling) AuditProblem(a *Audit, file string) string {
 		where = file + " has no [audit]"
 	}
 	return where + ", and an audit log is required"
+}
+
+// NarrowAudit returns the [audit] of a config with what the ceiling requires of it. Both may be nil.
+func (c *Ceiling) NarrowAudit(a *Audit) *Audit {
+	if c == nil || a == nil {
+		return a
+	}
+	narrowed := *a
+	if c.AuditClosed {
+		narrowed.OnFailure = FailClosed
+	}
+	for _, to := range c.AuditAlso {
+		if !a.HasCopy(to) {
+			narrowed.Also = append(slices.Clip(narrowed.Also), to)
+		}
+	}
+	return &narrowed
 }
 
 // allowed returns own, the ceiling's table for the plugin of m; nil if the ceiling has no such table. A table that states the

@@ -212,6 +212,8 @@ func TestParseRefuses(t *testing.T) {
 		"an audit that keeps none":                          {"[audit]\nfile = '/x'\nkeep = 0", "3 audit.keep: is 0, which is out of range write a number from 1 to 1000"},
 		"an audit of other arguments":                       {"[audit]\nfile = '/x'\narguments = 'some'", `3 audit.arguments: is "some", which is not a valid value write "hash" or "full" or "none"`},
 		"an unknown on_failure":                             {"[audit]\nfile = '/x'\non_failure = 'x'", `3 audit.on_failure: is "x", which is not a valid value write "open" or "closed"`},
+		"an unknown copy of the audit":                      {"[audit]\nfile = '/x'\nalso = ['file']", `3 audit.also[0]: file is not supported here use one of these: journald, syslog, stdout`},
+		"a copy of the audit twice":                         {"[audit]\nfile = '/x'\nalso = ['stdout', 'stdout']", "3 audit.also[1]: is a duplicate"},
 		"an invalid prefix":                                 {conf("prefix = 'a b'"), `3 plugins[0].prefix: "a b" is not a valid prefix for tool names`},
 		"an empty pattern":                                  {conf("allow_tools = ['']"), `3 plugins[0].allow_tools[0]: "" is not a pattern`},
 		"an invalid prompt pattern":                         {conf("allow_prompts = ['[']"), `3 plugins[0].allow_prompts[0]: "[" is not a pattern`},

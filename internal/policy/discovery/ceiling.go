@@ -111,11 +111,7 @@ func (f *Found) applyCeiling() error {
 		return &usage.Error{Err: &InvalidError{File: c.File, empty: true, Problems: tomlfile.Problems{{File: c.File, Line: c.AuditLine, Key: "audit.required",
 			What: "no plugin is served: " + what, Remedy: remedy}}}}
 	}
-	if f.Audit != nil && c.AuditClosed {
-		narrowed := *f.Audit
-		narrowed.OnFailure = config.FailClosed
-		f.Audit = &narrowed
-	}
+	f.Audit = c.NarrowAudit(f.Audit)
 	if c.Memory > 0 || c.Confined {
 		server := config.Server{}
 		if f.Server != nil {

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -19,6 +20,9 @@ type Options struct {
 	// ServeNothing opens a host without plugins where host.Open would return an *UntrustedError, or an error because
 	// there are no plugins: clients get a server that says what to do.
 	ServeNothing bool
+	// AuditOutput receives audit records if the config's [audit] sends them to stdout. If it is nil, Serve and ServeHTTP refuse such a
+	// config, and calls by Call are recorded only elsewhere.
+	AuditOutput io.Writer
 	// Requested is the tool, prompt or resource that is about to be requested. host.Open then logs what is wrong with the plugins whose
 	// manifest names it, and only counts what is wrong with others. If it is empty, everything is logged.
 	Requested string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -303,7 +304,7 @@ func TestSettingsOfServerAreBounded(t *testing.T) {
 		ceiling, config string
 		memory          int64
 		confined        bool
-		onFailure       string
+		audit           string
 	}{
 		"nothing":                        {"", "", 2 << 30, false, ""},
 		"less memory by the config":      {"[server]\nmemory = '1GiB'\n", "[server]\nmemory = '512MiB'\n", 512 << 20, false, ""},
@@ -312,12 +313,18 @@ func TestSettingsOfServerAreBounded(t *testing.T) {
 		"more memory than the default":   {"[server]\nmemory = '8GiB'\n", "", 2 << 30, false, ""},
 		"confined by the ceiling":        {"[server]\nconfinement = 'required'\n", "[server]\nconfinement = 'available'\n", 2 << 30, true, ""},
 		"confined by the config":         {"[server]\nmemory = '8GiB'\n", "[server]\nconfinement = 'required'\n", 2 << 30, true, ""},
-		"an open audit":                  {"[audit]\nrequired = true\n", "[audit]\nfile = '/a'\n", 2 << 30, false, "open"},
-		"an audit closed by the config":  {"[audit]\nrequired = true\n", "[audit]\nfile = '/a'\non_failure = 'closed'\n", 2 << 30, false, "closed"},
-		"an audit closed by the ceiling": {"[audit]\non_failure = 'closed'\n", "[audit]\nfile = '/a'\n", 2 << 30, false, "closed"},
+		"an open audit":                  {"[audit]\nrequired = true\n", "[audit]\nfile = '/a'\n", 2 << 30, false, "open []"},
+		"an audit closed by the config":  {"[audit]\nrequired = true\n", "[audit]\nfile = '/a'\non_failure = 'closed'\n", 2 << 30, false, "closed []"},
+		"an audit closed by the ceiling": {"[audit]\non_failure = 'closed'\n", "[audit]\nfile = '/a'\n", 2 << 30, false, "closed []"},
+		"a copy by the ceiling":          {"[audit]\nalso = ['syslog']\n", "[audit]\nfile = '/a'\nalso = ['stdout']\n", 2 << 30, false, "open [stdout syslog]"},
+		"a copy by both":                 {"[audit]\nalso = ['syslog']\n", "[audit]\nfile = '/a'\nalso = ['syslog']\n", 2 << 30, false, "open [syslog]"},
+		"no audit to copy":               {"[audit]\nalso = ['syslog']\n", "", 2 << 30, false, ""},
 		"no audit to close":              {"[audit]\non_failure = 'closed'\n", "", 2 << 30, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if strings.Contains(c.ceiling, "syslog") && runtime.GOOS != "linux" {
+				t.Skip("syslog is for Linux")
+			}
 			w := hosttest.New(t, hosttest.Plugin("a", nil, ""), hosttest.Files{"work/bulkhead.toml": c.config + "[[plugins]]\npath = '../plugins/a'\n"})
 			if c.ceiling != "" {
 				w.Write(t, hosttest.Files{hosttest.Ceiling: c.ceiling})
@@ -326,12 +333,12 @@ func TestSettingsOfServerAreBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			onFailure := ""
+			audit := ""
 			if found.Audit != nil {
-				onFailure = found.Audit.OnFailure
+				audit = fmt.Sprint(found.Audit.OnFailure, " ", found.Audit.Also)
 			}
-			if confined := found.Server != nil && found.Server.Confined; found.Memory() != c.memory || confined != c.confined || onFailure != c.onFailure {
-				t.Errorf("got the memory %d, confined %t, audit %q", found.Memory(), confined, onFailure)
+			if confined := found.Server != nil && found.Server.Confined; found.Memory() != c.memory || confined != c.confined || audit != c.audit {
+				t.Errorf("got the memory %d, confined %t, audit %q", found.Memory(), confined, audit)
 			}
 		})
 	}

@@ -53,6 +53,7 @@ type Config struct {
 	Keep      int          // number of rotated files to keep: File.1 is the newest; 0: defaultKeep
 	Arguments string       // ArgumentsHash, ArgumentsFull or ArgumentsNone; empty: ArgumentsHash
 	OnFailure string       // FailOpen or FailClosed; empty: FailOpen
+	Copies    []Copy       // where each line goes too
 	Log       hclog.Logger // receives reports of lost records; nil: discards them
 
 	Now func() time.Time // nil: time.Now
@@ -104,7 +105,9 @@ type Log struct {
 	calls  atomic.Uint64
 	hasher *hasher // nil unless arguments are hashed
 	sink   *sink
+	file   *file            // what sink writes to
 	queue  *linequeue.Queue // nil with FailClosed; calls do not wait for the disk
+	copies []*copyQueue
 	pool   sync.Pool
 }
 
@@ -119,8 +122,10 @@ func Open(c Config) (*Log, error) {
 	_, _ = rand.Read(run[:]) // never fails
 	l := &Log{config: c, run: hex.EncodeToString(run[:])}
 	l.pool.New = func() any { return new(line) }
-	losses := &losses{file: c.File, log: c.Log, now: c.Now}
-	l.sink = &sink{file: newFile(c.File, c.MaxSize, c.Keep, c.Now), losses: losses}
+	losses := &losses{to: c.File, log: c.Log, now: c.Now}
+	l.file = newFile(c.File, c.MaxSize, c.Keep, c.Now)
+	l.file.rotationFailed = losses.rotationFailed
+	l.sink = &sink{out: l.file, losses: losses}
 	if err := l.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("audit: %w", err), l.sink.close())
 	}
@@ -129,13 +134,16 @@ func Open(c Config) (*Log, error) {
 			_ = l.sink.put(batch) // put counts the records that are lost
 		})
 	}
+	for _, to := range c.Copies {
+		l.copies = append(l.copies, newCopyQueue(to, c))
+	}
 	return l, nil
 }
 
 // prepare opens the file and loads the key. It holds the file's lock, so that concurrent hosts do not create two
 // keys.
 func (l *Log) prepare() error {
-	f := l.sink.file
+	f := l.file
 	if err := f.makeDir(); err != nil {
 		return err
 	}
@@ -174,7 +182,7 @@ func (l *Log) Ready() error {
 // Write adds a record. With FailOpen it queues the record and returns nil; the log counts lost records. With
 // FailClosed the record is written before Write returns nil, and after an error the caller must withhold the
 // result of the call. Write does not fsync: a written record survives a crash of the process, but not
-// necessarily a power failure.
+// necessarily a power failure. Copies are queued always.
 func (l *Log) Write(r Record) error {
 	if l == nil {
 		return nil
@@ -185,17 +193,25 @@ func (l *Log) Write(r Record) error {
 	text := l.pool.Get().(*line)
 	defer l.pool.Put(text)
 	text.encode(&r, l.arguments(r.Arguments))
+	for _, to := range l.copies {
+		addTo(to.queue, text.b, to.sink.losses)
+	}
 	if l.queue != nil {
-		switch err := l.queue.Add(text.b); err {
-		case nil:
-		case linequeue.ErrClosed:
-			l.sink.losses.add(1, errors.New("the log is closed"))
-		default:
-			l.sink.losses.add(1, errQueueFull)
-		}
+		addTo(l.queue, text.b, l.sink.losses)
 		return nil
 	}
 	return l.sink.put(text.b)
+}
+
+// addTo queues a line, or counts it as lost.
+func addTo(queue *linequeue.Queue, line []byte, losses *losses) {
+	switch err := queue.Add(line); err {
+	case nil:
+	case linequeue.ErrClosed:
+		losses.add(1, errors.New("the log is closed"))
+	default:
+		losses.add(1, errQueueFull)
+	}
 }
 
 // arguments returns what the log records of a call's arguments.
@@ -209,18 +225,16 @@ func (l *Log) arguments(raw []byte) string {
 	return string(raw[:min(len(raw), maxArguments)]) // encode would truncate a longer string
 }
 
-// Close drains the queue until ctx is done, and closes the file.
+// Close drains the queues until ctx is done, and closes the file and its copies.
 func (l *Log) Close(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}
-	if l.queue != nil {
-		if left, err := l.queue.Close(ctx); err != nil {
-			return fmt.Errorf("audit log %s: %d queued records, and those that are being written, are lost: %w", l.config.File, left, err)
-		}
+	err := l.sink.drain(ctx, l.queue)
+	for _, to := range l.copies {
+		err = errors.Join(err, to.sink.drain(ctx, to.queue))
 	}
-	l.sink.losses.reportPending(true)
-	return l.sink.close()
+	return err
 }
 
 // countLines returns the number of lines. Each line is a record.

@@ -33,6 +33,8 @@ type file struct {
 	info fs.FileInfo // describes open, for os.SameFile
 	end  int64       // offset after the last line of this process; if the size differs, other processes have written
 
+	rotationFailed func(error) // called after an append whose rotation failed; may be nil
+
 	unrotated error // error of the last append's rotation, after which the file may exceed max; nil if it succeeded or was not needed
 }
 
@@ -42,9 +44,14 @@ func newFile(path string, size int64, keep int, now func() time.Time) *file {
 
 func (f *file) makeDir() error { return os.MkdirAll(filepath.Dir(f.path), 0o700) }
 
-// append appends whole lines. It returns the number of bytes of whole lines that were written.
-func (f *file) append(lines []byte) (int, error) {
+// Append implements Appender.
+func (f *file) Append(lines []byte) (int, error) {
 	f.unrotated = nil
+	defer func() {
+		if f.unrotated != nil && f.rotationFailed != nil {
+			f.rotationFailed(f.unrotated)
+		}
+	}()
 	done := 0
 	for done < len(lines) {
 		size, err := f.lock()
@@ -135,7 +142,7 @@ func (f *file) lock() (int64, error) {
 		if err == nil && os.SameFile(now, f.info) {
 			return now.Size(), nil
 		}
-		if err := f.close(); err != nil { // releases the lock
+		if err := f.Close(); err != nil { // releases the lock
 			return 0, err
 		}
 	}
@@ -179,7 +186,8 @@ func (f *file) unlock() {
 	}
 }
 
-func (f *file) close() error {
+// Close implements Appender.
+func (f *file) Close() error {
 	if f.open == nil {
 		return nil
 	}

@@ -15,8 +15,8 @@ func TestAppendTimesOutWaitingForLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	var now time.Time
 	f := newFile(path, MinMaxSize, 1, func() time.Time { now = now.Add(lockWait); return now })
-	defer f.close()
-	if _, err := f.append([]byte("1\n")); err != nil {
+	defer f.Close()
+	if _, err := f.Append([]byte("1\n")); err != nil {
 		t.Fatal(err)
 	}
 	other, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -27,13 +27,13 @@ func TestAppendTimesOutWaitingForLock(t *testing.T) {
 	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := f.append([]byte("2\n")); n != 0 || err == nil || !strings.Contains(err.Error(), "another process has held the lock") {
+	if n, err := f.Append([]byte("2\n")); n != 0 || err == nil || !strings.Contains(err.Error(), "another process has held the lock") {
 		t.Errorf("appended %d bytes to a locked file: %v", n, err)
 	}
 	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_UN); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.append([]byte("3\n")); err != nil {
+	if _, err := f.Append([]byte("3\n")); err != nil {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != "1\n3\n" {
@@ -81,8 +81,8 @@ func TestOpenRegularRefusesSymlinkSwappedInDuringOpen(t *testing.T) {
 func TestAppendSplitsBatchAtRotation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	f := newFile(path, 10, 3, time.Now)
-	defer f.close()
-	if n, err := f.append([]byte("aaa\nbbb\nccc\ndddddddd\ne\n")); n != 23 || err != nil {
+	defer f.Close()
+	if n, err := f.Append([]byte("aaa\nbbb\nccc\ndddddddd\ne\n")); n != 23 || err != nil {
 		t.Fatalf("appended %d bytes, want all 23: %v", n, err)
 	}
 	for name, want := range map[string]string{".3": "aaa\nbbb\n", ".2": "ccc\n", ".1": "dddddddd\n", "": "e\n"} {

@@ -15,9 +15,9 @@ const lostRecords = "records are missing in the audit log"
 // losses counts lost records, for the audit log itself and, once a minute, for the host's log. Its lock is never
 // held during I/O, so that a hanging disk does not block add.
 type losses struct {
-	file string
-	log  hclog.Logger
-	now  func() time.Time
+	to  string // name of the file, or of the copy
+	log hclog.Logger
+	now func() time.Time
 
 	mu         sync.Mutex
 	lost       gap       // records lost since the last gap line
@@ -46,7 +46,7 @@ func (l *losses) add(n int64, cause error) {
 	}
 	l.mu.Unlock()
 	if due {
-		l.log.Error(lostRecords, "file", l.file, "lost", unreported, "error", cause)
+		l.log.Error(lostRecords, "log", l.to, "lost", unreported, "error", cause)
 	}
 }
 
@@ -69,7 +69,7 @@ func (l *losses) gapWritten(n int64) {
 	}
 	l.mu.Unlock()
 	if recovered {
-		l.log.Info("the audit log can be written again", "file", l.file, "lost", unreported)
+		l.log.Info("the audit log can be written again", "log", l.to, "lost", unreported)
 	}
 }
 
@@ -89,7 +89,7 @@ func (l *losses) reportPending(final bool) {
 	}
 	l.mu.Unlock()
 	if due {
-		l.log.Error(lostRecords, "file", l.file, "lost", unreported, "error", cause)
+		l.log.Error(lostRecords, "log", l.to, "lost", unreported, "error", cause)
 	}
 }
 
@@ -103,6 +103,6 @@ func (l *losses) rotationFailed(err error) {
 	}
 	l.mu.Unlock()
 	if due {
-		l.log.Warn("the audit log cannot be rotated and grows past max_size", "file", l.file, "error", err)
+		l.log.Warn("the audit log cannot be rotated and grows past max_size", "log", l.to, "error", err)
 	}
 }

@@ -18,6 +18,7 @@ type Entry struct {
 	Kind       Kind        `json:"kind"`
 	ID         string      `json:"id"`
 	Plugin     string      `json:"plugin"`
+	Version    string      `json:"version"` // of the plugin
 	Client     string      `json:"client"`
 	Principal  string      `json:"principal"`
 	Address    string      `json:"address"`

@@ -99,7 +99,7 @@ func (d *Dispatcher) Open() error {
 	if dir != "" {
 		d.derived = derived.NewStore(derived.Dir(dir), d.log)
 	}
-	first.audit, err = openAudit(c.Audit, d.log)
+	first.audit, err = d.openAudit(c)
 	return err
 }
 

@@ -19,7 +19,7 @@ type lateReader struct {
 
 func (r *lateReader) Write(p []byte) (int, error) {
 	for i := 0; bytes.Contains(p, []byte(`"data":1`)) && i < 6000; i++ { // polls for at most a minute
-		if info, err := os.Stat(r.audit); err == nil && info.Size() > 0 {
+		if log, err := os.ReadFile(r.audit); err == nil && bytes.Contains(log, []byte(`"kind":"call"`)) {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
-	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit/forward"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -19,18 +17,9 @@ import (
 // failureAudit is the code of a call that could not be recorded. Such a call did not run, or its result is withheld.
 const failureAudit = "audit"
 
-// openAudit opens the audit log that the config defines; nil if the config defines none.
-func openAudit(a *config.Audit, log hclog.Logger) (*audit.Log, error) {
-	if a == nil {
-		return nil, nil
-	}
-	l, err := audit.Open(audit.Config{
-		File: a.File, MaxSize: a.MaxSize, Keep: a.Keep, Arguments: a.Arguments, OnFailure: a.OnFailure, Log: log.Named("audit"),
-	})
-	if err != nil {
-		return nil, &usage.Error{Err: err}
-	}
-	return l, nil
+// openAudit opens the audit log of a Catalog; nil if its config defines none.
+func (d *Dispatcher) openAudit(c *catalog.Catalog) (*audit.Log, error) {
+	return forward.Open(c.Audit, c.Options.AuditOutput, d.log, forward.SystemSockets)
 }
 
 // recorded executes the request with send and writes its audit record. send calls record, which may be nil, for each operation of the call.

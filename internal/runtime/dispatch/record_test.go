@@ -30,6 +30,16 @@ func TestAuditRecordsInvalidResult(t *testing.T) {
 	}
 }
 
+// requestLines returns the lines of the audit log without those of the server's starts and ends.
+func requestLines(t *testing.T, w *hosttest.World) []string {
+	t.Helper()
+	log, err := os.ReadFile(w.Dir + "/audit.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(strings.Split(strings.TrimSpace(string(log)), "\n"), func(line string) bool { return strings.Contains(line, `"kind":"server"`) })
+}
+
 func TestRefusedPromptsAndResourcesAreAudited(t *testing.T) {
 	w := hosttest.New(t, hosttest.Offering("a", "prompts = ['it']\nresources = ['n://']\nsubscribe = true\ncompletions = true", hosttest.TextOf("a")))
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[audit]\nfile = '" + w.Dir + "/audit.jsonl'\non_failure = 'closed'\n[[plugins]]\npath = '../plugins/a'\ndeny_resources = ['n://secret/*']"})
@@ -37,12 +47,8 @@ func TestRefusedPromptsAndResourcesAreAudited(t *testing.T) {
 	hosttest.Request(t, h, "resources/subscribe", `{"uri":"n://secret/x"}`)
 	hosttest.Request(t, h, "resources/read", `{"uri":"n://secret/x"}`)
 	hosttest.Request(t, h, "completion/complete", `{"ref":{"type":"ref/prompt","name":"it"},"argument":{"name":"x","value":"private"}}`)
-	log, err := os.ReadFile(w.Dir + "/audit.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got []string
-	for line := range strings.Lines(string(log)) {
+	for _, line := range requestLines(t, w) {
 		var l struct{ Kind, Method, Tool, Outcome, Arguments string }
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)
@@ -96,11 +102,7 @@ func TestRefusalsHaveCodes(t *testing.T) {
 		if answer := hosttest.Request(t, h, c.method, c.params); !strings.HasPrefix(answer, "error ") {
 			t.Errorf("%s %s: the answer is %s", c.method, c.params, answer)
 		}
-		log, err := os.ReadFile(w.Dir + "/audit.jsonl")
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+		lines := requestLines(t, w)
 		var last struct{ Kind, Method, Outcome, Code, Plugin, Version string }
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
 			t.Fatal(err)
@@ -126,8 +128,7 @@ func TestRefusalsOfMethodsAreAudited(t *testing.T) {
 		if answer := hosttest.Request(t, h, c[0], c[1]); !strings.Contains(answer, "Method not found") {
 			t.Errorf("%s: the answer is %s", c[0], answer)
 		}
-		log, _ := os.ReadFile(w.Dir + "/audit.jsonl")
-		lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+		lines := requestLines(t, w)
 		if last := lines[len(lines)-1]; !strings.Contains(last, `"method":"`+c[0]+`"`) || !strings.Contains(last, `"code":"not_granted"`) {
 			t.Errorf("%s is recorded as %s", c[0], last)
 		}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 )
 
@@ -21,24 +20,15 @@ func (d *Dispatcher) Prepare(all ...*catalog.Catalog) (*Update, error) {
 	if err := next.checkSystem(); err != nil {
 		return nil, err
 	}
-	if sameAudit(old.catalog().Audit, next.catalog().Audit) {
+	if old.catalog().Audit.Equal(next.catalog().Audit) {
 		next.audit = old.audit
 		return &Update{old: old, next: next}, nil
 	}
 	var err error
-	if next.audit, err = openAudit(next.catalog().Audit, d.log); err != nil {
+	if next.audit, err = d.openAudit(next.catalog()); err != nil {
 		return nil, err
 	}
 	return &Update{old: old, next: next}, nil
-}
-
-func sameAudit(a, b *config.Audit) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	x, y := *a, *b
-	x.Line, y.Line = 0, 0
-	return x == y
 }
 
 // Apply makes the Catalogs of u those that are used for further requests. Requests in flight end with the previous ones. Workers of
