@@ -5,68 +5,138 @@ package tests
 import (
 	"bufio"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
+// logins are the ways in which clients of the official SDKs log in.
+var logins = map[string]struct {
+	provider, client string // options of provider.mjs, and of login.mjs and login.py, in JSON
+	tool             string // what the client needs; empty: all of them
+	logins, tokens   int
+}{
+	// The client registers itself.
+	"registration": {logins: 1, tokens: 1},
+	// The client is known by the URL of its metadata. DOCUMENT stands for it.
+	"metadata document": {provider: `{"documents":true}`, client: `{"client":"DOCUMENT"}`, logins: 1, tokens: 1},
+	// The first token lacks a scope. The client logs in again for it.
+	"further scope": {provider: `{"reluctant":true}`, logins: 2, tokens: 2},
+	// The access token expires. The SDKs of TypeScript refresh it after a 401, that of Python by the time that the provider states.
+	"refresh":         {provider: `{"expired":true}`, client: `{"grants":["authorization_code","refresh_token"]}`, tool: "node", logins: 1, tokens: 2},
+	"refresh in time": {provider: `{"seconds":2}`, client: `{"grants":["authorization_code","refresh_token"],"wait":3}`, tool: "python", logins: 1, tokens: 2},
+}
+
 // TestClientSDKsLogIn has clients of the official SDKs go through the whole login, from the first request without a token to a call, with an
-// OpenID provider on loopback: metadata of the server and the provider, dynamic registration, authorization code with PKCE, resource.
+// OpenID provider on loopback: metadata of the server and the provider, authorization code with PKCE, resource, refresh.
 func TestClientSDKsLogIn(t *testing.T) {
 	t.Parallel()
-	issuer := startProvider(t)
+	clients := []library{
+		{name: "typescript-1", tool: "node", adapter: "login.mjs"}, {name: "typescript-2", tool: "node", adapter: "login.mjs"}, {name: "python-2", tool: "python", adapter: "login.py"},
+	}
+	for name, way := range logins {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			document, authority := clientDocument(t)
+			s := serveLogin(t, startProvider(t, way.provider, authority))
+			for _, c := range clients {
+				if way.tool != "" && way.tool != c.tool {
+					continue
+				}
+				t.Run(c.name, func(t *testing.T) {
+					options := strings.ReplaceAll(way.client, "DOCUMENT", document)
+					if options == "" {
+						options = "{}"
+					}
+					got := s.logIn(t, c, options)
+					if got.Tools == 0 || got.Scope != "mcp:use" || got.Logins != way.logins || got.Tokens != way.tokens {
+						t.Errorf("got %+v", got)
+					}
+					if isDocument := got.Client == document; isDocument != strings.Contains(way.provider, "documents") {
+						t.Errorf("the client is %s", got.Client)
+					}
+				})
+			}
+		})
+	}
+}
+
+// clientDocument serves the metadata of the clients over TLS, and returns its URL, which is the clients' ID, and the file of the certificate.
+func clientDocument(t *testing.T) (url, authority string) {
+	t.Helper()
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		page(fmt.Sprintf(`{"client_id":%q,"client_name":"login","redirect_uris":["http://127.0.0.1/callback"],"token_endpoint_auth_method":"none",`+
+			`"grant_types":["authorization_code"],"response_types":["code"],"application_type":"native"}`, url))(w, nil)
+	}))
+	t.Cleanup(s.Close)
+	authority = filepath.Join(t.TempDir(), "authority.pem")
+	putFile(t, authority, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
+	url = s.URL + "/client.json"
+	return url, authority
+}
+
+// loginServer is a server to which clients log in.
+type loginServer struct{ url, audit string }
+
+// serveLogin serves the plugin surface to the users of an issuer.
+func serveLogin(t *testing.T, issuer string) loginServer {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := listener.Addr().String() // the audience has it, so that the server cannot choose one
 	listener.Close()
-	audience := "http://" + address + "/mcp"
+	s := loginServer{url: "http://" + address + "/mcp"}
 	dir := t.TempDir()
-	config, log := filepath.Join(dir, "bulkhead.toml"), filepath.Join(dir, "audit.jsonl")
+	config := filepath.Join(dir, "bulkhead.toml")
+	s.audit = filepath.Join(dir, "audit.jsonl")
 	putFile(t, config, fmt.Sprintf("[http]\nissuers = [%q]\naudience = %q\nscopes = [\"mcp:use\"]\n\n[audit]\nfile = %q\n\n[[plugins]]\npath = %q\n",
-		issuer, audience, log, builtPlugins(t, "testdata/guests/surface")+"/surface"))
-	url := serveHTTP(t, programCommand(t, "serve", "--config", config, "--http", address))
-	if url != audience {
-		t.Fatalf("the server is at %s, want %s", url, audience)
+		issuer, s.url, s.audit, builtPlugins(t, "testdata/guests/surface")+"/surface"))
+	if url := serveHTTP(t, programCommand(t, "serve", "--config", config, "--http", address)); url != s.url {
+		t.Fatalf("the server is at %s, want %s", url, s.url)
 	}
-	for _, c := range []library{
-		{name: "typescript-1", tool: "node", adapter: "login.mjs"}, {name: "typescript-2", tool: "node", adapter: "login.mjs"}, {name: "python-2", tool: "python", adapter: "login.py"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			out, err := adapterCommand(t, clientProgram(t, c.tool, c.name), clientScript(t, c), c.name, url).Output()
-			if err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			var got struct {
-				Tools           int
-				Audience, Scope string
-			}
-			if err := json.Unmarshal(out, &got); err != nil || got.Tools == 0 || got.Audience != audience || got.Scope != "mcp:use" {
-				t.Errorf("got %s, %v", out, err)
-			}
-		})
-	}
-	// A request without a token left a record.
-	response, err := http.Post(url, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
-	if records := readFile(t, log); response.StatusCode != http.StatusUnauthorized || !strings.Contains(records, `"http_token"`) {
-		t.Errorf("status %d; the audit log is\n%s", response.StatusCode, records)
-	}
+	return s
 }
 
-// startProvider starts an OpenID provider, and returns its issuer.
-func startProvider(t *testing.T) string {
+// loggedIn is what a client reports.
+type loggedIn struct {
+	Tools, Logins, Tokens          int
+	Audience, Scope, Client, Token string
+}
+
+// logIn has a client log in, and checks what the audit log has of the requests that were refused before.
+func (s loginServer) logIn(t *testing.T, c library, options string) (got loggedIn) {
+	t.Helper()
+	out, err := adapterCommand(t, clientProgram(t, c.tool, c.name), clientScript(t, c), c.name, s.url, options).Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := json.Unmarshal(out, &got); err != nil || got.Audience != s.url {
+		t.Errorf("got %s, %v", out, err)
+	}
+	records := readFile(t, s.audit)
+	if !strings.Contains(records, `"http_token"`) || got.Logins > 1 && !strings.Contains(records, `"http_scope"`) || strings.Contains(records, got.Token[len(got.Token)-20:]) {
+		t.Errorf("the audit log is\n%s", records)
+	}
+	return got
+}
+
+// startProvider starts an OpenID provider, which trusts a certificate beside those of the system, and returns its issuer.
+func startProvider(t *testing.T, options, authority string) string {
 	t.Helper()
 	provider := library{tool: "node", adapter: "provider.mjs"}
 	cmd := exec.Command(clientProgram(t, "node", ""), clientScript(t, provider))
+	if options != "" {
+		cmd.Args = append(cmd.Args, options)
+	}
+	cmd.Env = append(cmd.Environ(), "NODE_EXTRA_CA_CERTS="+authority)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	stdin, err := cmd.StdinPipe()
