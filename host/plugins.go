@@ -130,6 +130,11 @@ func grants(c *catalog.Catalog, p *catalog.Plugin) []GrantInfo {
 
 // Tool describes the offered tool with the given name. It returns false if no such tool is offered.
 func (h *Host) Tool(name string) (ToolInfo, bool) {
+	for _, t := range h.OwnTools() {
+		if t.Name == name {
+			return t, true
+		}
+	}
 	offered := h.catalog().Tool(name)
 	if offered == nil {
 		return ToolInfo{}, false
@@ -141,6 +146,22 @@ func (h *Host) Tool(name string) (ToolInfo, bool) {
 	}
 	return ToolInfo{}, false
 }
+
+// OwnTools describes the tools that the host itself offers, by which clients find and call the tools of plugins; none if clients list these.
+func (h *Host) OwnTools() []ToolInfo {
+	var own []ToolInfo
+	for _, t := range h.catalog().HostTools().Tools() {
+		info := ToolInfo{Name: t.Name, Description: t.Description, Access: "read", Offered: true, Input: t.Input}
+		if !t.ReadOnly {
+			info.Access = "write"
+		}
+		own = append(own, info)
+	}
+	return own
+}
+
+// ToolMode returns which tools clients list: "all", or "search" if they find and call the others by the host's own tools.
+func (h *Host) ToolMode() string { return h.catalog().ToolMode() }
 
 // Refusal returns the reason why the tool called name is not offered; empty if no plugin has such a tool.
 func (h *Host) Refusal(name string) string {

@@ -235,6 +235,9 @@ func formatEntry(style term.Style, e audit.Entry) string {
 	if e.Kind == audit.KindCall {
 		text += "  " + (time.Duration(e.Duration) * time.Microsecond).Round(roundingOf(e.Duration)).String()
 	}
+	if e.Via != "" {
+		text += "  via " + oneLine(e.Via)
+	}
 	if e.Client != "" {
 		text += "  " + oneLine(e.Client)
 	}

@@ -36,8 +36,10 @@ func (o *options) add(c *cobra.Command, level string) {
 	f.StringVar(&o.PluginsDir, "plugins", "", "`directory` of plugins, used if there is no config (default: $BULKHEAD_PLUGINS,\nelse plugins/ beside the executable, else ./dist/plugins if it is trusted)")
 	f.StringArrayVar(&o.Plugins, "plugin", nil, "`name` of a plugin to offer, repeatable (default: all discovered plugins)")
 	o.addGrants(c)
+	f.StringVar(&o.Tools, "tools", "", "which tools clients list: `MODE` all, or search, in which they find the others\n(default: tools of [server] in the config, else all)")
 	o.addLog(c, level)
 	must(c.RegisterFlagCompletionFunc("plugin", o.completePlugins))
+	must(c.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions([]string{"all", "search"}, cobra.ShellCompDirectiveNoFileComp)))
 }
 
 // addGrants defines the flags that grant something to plugins.

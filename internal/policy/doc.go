@@ -12,6 +12,8 @@
 //   - ready: what a plugin requires beyond a grant, such as an initialized directory of the project
 //   - discovery: finds the config or the plugins directory, the ceiling, the directories that ${project} and ${home} stand for, the state
 //     and cache directories; reads credentials
+//   - toolindex: finds tools by words
+//   - hosttool: the tools of the host itself, by which clients find and call those of plugins
 //   - catalog: what clients see: names of tools (two of one name are withheld, never renamed), filters, merged and paginated lists,
 //     instructions
 //

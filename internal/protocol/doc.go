@@ -12,6 +12,7 @@
 //   - paramheader: parameters of tools that HTTP clients repeat in headers
 //   - interaction: questions of a call to its client (elicitation, sampling, roots), and the sealed state of a call that waits;
 //     gateway asks them
+//   - typescript: JSON Schemas as types of TypeScript, for models
 //   - schema: validates JSON against JSON Schemas, with errors that a model can act on: catalog calls it for arguments, worker/child for
 //     structured content
 //   - command: for plugins that wrap a program: a tool's arguments to its command line, its output and exit code to a result

@@ -14,6 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/hosttool"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -27,7 +28,8 @@ type Catalog struct {
 
 	isAlone bool // whether a single plugin is served, under its own name
 	tools   map[string]*Tool
-	claims  // the plugins' claims on prompts and resources
+	claims                // the plugins' claims on prompts and resources
+	host    *hosttool.Set // the host's own tools; nil if all tools are listed
 }
 
 // New decides what each plugin is granted and offers.
@@ -39,9 +41,11 @@ func New(found *discovery.Found) *Catalog {
 	for i, candidate := range found.Candidates {
 		c.Plugins = append(c.Plugins, newPlugin(i, candidate, found, flags, c.isAlone))
 	}
+	c.claimHostTools()
 	c.resolveConflicts()
 	c.indexTools()
 	c.claims.index(c.Plugins)
+	c.host = c.hostTools()
 	return c
 }
 

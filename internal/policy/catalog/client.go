@@ -33,6 +33,7 @@ func (c *Catalog) For(client *config.Client, dir string) *Catalog {
 	view.indexTools()
 	view.claims.index(view.Plugins)
 	view.claims.keepOwners(&c.claims, views)
+	view.host = view.hostTools()
 	return view
 }
 

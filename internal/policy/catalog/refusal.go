@@ -14,6 +14,8 @@ const (
 	Unknown    = "unknown"     // no plugin has what was requested
 	NotGranted = "not_granted" // a plugin has what was requested, but the config or the flags withhold it
 	LeftOut    = "left_out"    // the plugin that has what was requested is left out
+	Writes     = "writes"      // read_tool was to call a tool that writes
+	Reads      = "reads"       // write_tool was to call a tool that only reads
 )
 
 // Refusal returns the reason why no plugin answers a request, and the plugin that has what was requested; nil if the reason is

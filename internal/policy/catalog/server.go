@@ -70,17 +70,21 @@ func (c *Catalog) serverConfig() gateway.Config {
 		s.Name, s.Version = m.Name, m.Version
 		s.Instructions, s.ProtocolVersions = m.Instructions, m.ProtocolVersions
 	}
-	for _, text := range []string{c.unavailable(), c.limited()} {
+	for _, text := range []string{c.host.Instructions(), c.unavailable(), c.limited()} {
 		s.Instructions = strings.TrimSpace(s.Instructions + "\n\n" + text)
 	}
 	// A plugin that replaces a server of a protocol version without titles lists no titles, as that server did.
 	titles := len(s.ProtocolVersions) == 0 || slices.Max(s.ProtocolVersions) >= titlesVersion
 	s.Logging = o.Development != nil // the host reports builds that fail
+	s.Tools = append(s.Tools, c.host.Tools()...)
 	for _, p := range c.Plugins {
 		if p.Problem != "" {
 			continue
 		}
 		s.Logging = s.Logging || p.Manifest.Offers.Logging
+		if !c.lists(p) {
+			continue
+		}
 		for _, t := range p.Tools {
 			tool := t.listing()
 			if !titles {

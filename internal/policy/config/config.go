@@ -74,7 +74,20 @@ type Server struct {
 	Memory int64         // most bytes that the workers of all plugins may use together; 0: DefaultMemory
 	// If Confined is set, no module runs on a system that lacks one of the layers of process confinement.
 	Confined bool
+	Tools    string // which tools clients list: one of ToolModes; empty: unset
 }
+
+// ToolModes are the values of the key tools in [server], the default first.
+var ToolModes = []string{ToolsAll, ToolsSearch}
+
+// Values of the key tools in [server].
+const (
+	ToolsAll    = "all"    // all tools are listed
+	ToolsSearch = "search" // tools are found and called by the host's own tools
+)
+
+// toolsListed is the value of the key tools of a plugin whose tools are listed in every mode.
+const toolsListed = "listed"
 
 // The values of the key confinement in [server].
 const (
@@ -170,6 +183,7 @@ type Plugin struct {
 	Ask        []interaction.Kind // what calls may ask clients for; nil: what the manifest requests; empty: nothing
 	Limits     manifest.Limits
 	Isolation  string // the value of isolation: IsolationPristine or IsolationReused
+	Listed     bool   // list the plugin's tools whatever Server.Tools is
 	Line       int    // line of the [[plugins]] heading; 0 without a config file
 
 	File string // path of the config that has this table, as problems report it; empty without a config file

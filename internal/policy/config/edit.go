@@ -115,6 +115,7 @@ func tableOf(p Plugin) string {
 	limits := limitTexts(p.Limits)
 	set("limits", inline(limits, func(s string) string { return s }), len(limits) > 0)
 	set("isolation", tomlfile.Text(p.Isolation), p.Isolation == IsolationReused)
+	set("tools", tomlfile.Text(toolsListed), p.Listed)
 	return b.String()
 }
 

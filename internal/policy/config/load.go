@@ -81,10 +81,13 @@ func readServer(t *tomlfile.Table) *Server {
 		Memory:   manifest.ReadSize(t, "memory", 64<<20, 1<<50),
 		Confined: t.OneOf("confinement", confinementAvailable, confinementRequired) == confinementRequired,
 	}
+	if t.Has("tools") {
+		s.Tools = t.OneOf("tools", ToolModes...)
+	}
 	if !visible.Only(s.Title) || len(s.Title) > maxTitle {
 		t.Fault("title", fmt.Sprintf("is longer than %d bytes, or contains invisible characters", maxTitle), "write a short name for people")
 	}
-	if t.Has("name") || t.Has("title") || !t.Has("drain") && !t.Has("memory") && !t.Has("confinement") {
+	if t.Has("name") || t.Has("title") || !t.Has("drain") && !t.Has("memory") && !t.Has("confinement") && !t.Has("tools") {
 		s.Name = t.Required("name", `write name = "bulkhead" in [server]`)
 	}
 	return s
@@ -146,6 +149,7 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 		Ask:        manifest.ReadAsk(t),
 		Limits:     manifest.ReadLimits(t.Table("limits")),
 		Isolation:  t.OneOf("isolation", IsolationPristine, IsolationReused),
+		Listed:     t.Has("tools") && t.OneOf("tools", toolsListed) == toolsListed,
 		Line:       t.Line(),
 	}
 	p.Lines = linesOf(t, env, p)
@@ -225,7 +229,7 @@ func readVersion(t *tomlfile.Table) string {
 func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
 	lines := map[string]int{}
 	for _, key := range []string{"path", "name", "from", "version", "sha256", "signer", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
-		"allow_resources", "deny_resources", "read_only", "allow_write", "always_offer", "fs", "deny", "http", "git", "env", "ask", "limits", "isolation"} {
+		"allow_resources", "deny_resources", "read_only", "allow_write", "always_offer", "fs", "deny", "http", "git", "env", "ask", "limits", "isolation", "tools"} {
 		lines[key] = t.LineOf(key)
 	}
 	for key, n := range map[string]int{"allow_tools": len(p.AllowTools), "deny_tools": len(p.DenyTools),

@@ -148,6 +148,14 @@ func (f *Found) Drain() time.Duration {
 	return cmp.Or(f.Server.Drain, config.DefaultDrain)
 }
 
+// ToolMode returns which tools clients list: one of config.ToolModes.
+func (f *Found) ToolMode() string {
+	if f.Server == nil {
+		return cmp.Or(f.Options.Tools, config.ToolsAll)
+	}
+	return cmp.Or(f.Options.Tools, f.Server.Tools, config.ToolsAll)
+}
+
 // Memory returns the limit for the workers of all plugins together, in bytes.
 func (f *Found) Memory() int64 {
 	if f.Server == nil {

@@ -5,9 +5,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
 )
@@ -31,6 +35,7 @@ type Options struct {
 	Project     string            // value of ${project}; if empty, see docs/config.md
 	AllowWrite  bool              // enables the writing tools of plugins with write = "opt-in"
 	AllTools    bool              // a plugin that is served alone also offers the tools that it hides in that case
+	Tools       string            // which tools clients list, as tools in [server]; if empty, what the config says
 	Env         map[string]string // values of variables, which are granted to the plugins that request them
 	Development *Development      // serves only this plugin, while it is built again and again; nil: none
 	Panics      bool              // failures tell clients the text of the module's panic, in _meta; a Development tells it in the text, too
@@ -89,6 +94,9 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Version == "" {
 		o.Version = "0.0.0"
+	}
+	if o.Tools != "" && !slices.Contains(config.ToolModes, o.Tools) {
+		return o, usage.Errorf("--tools: %q is not one of %s", o.Tools, strings.Join(config.ToolModes, ", "))
 	}
 	var err error
 	o.System, err = o.System.complete()

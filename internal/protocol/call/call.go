@@ -19,6 +19,7 @@ type Request struct {
 	Principal *Principal      // on whose behalf the request is made; always set in the host process
 	Address   string          // IP address of the client; empty on stdio
 	ID        []byte          // of the JSON-RPC request, as the client sent it
+	Via       string          // tool of the host whose arguments contained the call; empty: none
 
 	// Members of Params, as the client sent them; nil or empty if absent.
 	Arguments json.RawMessage // arguments of a tool or prompt

@@ -89,6 +89,14 @@ func encodeTools(tools []Tool, icons bool) ([]byte, error) {
 	return out.Bytes(), errors.Join(errs...)
 }
 
+// JSON returns the tool as an item of tools/list, without its icon.
+func (t Tool) JSON() ([]byte, error) {
+	var out bytes.Buffer
+	t.Icon = Icon{}
+	err := t.write(&out)
+	return out.Bytes(), err
+}
+
 func (t Tool) write(out *bytes.Buffer) error {
 	fmt.Fprintf(out, `{"name":%s`, rawjson.Quote(t.Name))
 	if t.Title != "" {

@@ -27,6 +27,7 @@ type Entry struct {
 	Method     string      `json:"method"`
 	Config     string      `json:"config"`
 	Tool       string      `json:"tool"`
+	Via        string      `json:"via"`
 	Outcome    Outcome     `json:"outcome"`
 	Code       string      `json:"code"`
 	Reason     string      `json:"reason"`

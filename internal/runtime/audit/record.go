@@ -51,6 +51,7 @@ type Record struct {
 	Method    string // MCP method; of a refused HTTP request that of HTTP; what happened to a server, its policy or its tokens
 	Config    string // of KindPolicy: path of the config that is in force
 	Tool      string // name of the tool or prompt, or URI of the resource
+	Via       string // tool of the host through which the client called Tool; empty: none
 	Outcome   Outcome
 	Code      string // code of the failure
 	Reason    string // why an HTTP request was refused, in words of the host
@@ -116,6 +117,7 @@ func (l *line) encode(r *Record, arguments string) {
 	l.text("method", r.Method, maxName)
 	l.text("config", r.Config, maxTarget)
 	l.text("tool", r.Tool, maxTool)
+	l.text("via", r.Via, maxWord)
 	l.text("outcome", string(r.Outcome), maxWord)
 	l.text("code", r.Code, maxWord)
 	l.text("reason", r.Reason, maxClient)

@@ -108,6 +108,9 @@ func (v *view) find(r call.Request) (gateway.Queued, *abi.Error) {
 	var queued gateway.Queued
 	switch r.Method {
 	case abi.MethodToolsCall:
+		if v.catalog.HostTools().Has(r.Name) {
+			return v.enqueueHostTool(r)
+		}
 		queued = v.enqueueToolCall(r)
 	case abi.MethodPromptsGet:
 		queued = v.enqueueSearch(r, v.catalog.WithPrompt(r.Name))
@@ -121,8 +124,13 @@ func (v *view) find(r call.Request) (gateway.Queued, *abi.Error) {
 	if queued != nil {
 		return queued, nil
 	}
+	return nil, v.unknown(r)
+}
+
+// unknown records a request for something that the view does not offer, and returns the client's error.
+func (v *view) unknown(r call.Request) *abi.Error {
 	v.reportRefused(r)
-	return nil, gateway.Unknown(r.Method, r.Name, v.catalog.WhyUnknown(r.Method, r.Name))
+	return gateway.Unknown(r.Method, r.Name, v.catalog.WhyUnknown(r.Method, r.Name))
 }
 
 // ReportHTTPRefusal records a request without access to the HTTP server.
@@ -152,18 +160,20 @@ func (d *Dispatcher) RecordEvent(kind audit.Kind, method string, outcome audit.O
 
 // reportRefused records a request for something that the view does not offer.
 func (v *view) reportRefused(r call.Request) {
-	g := v.generation
-	if g.audit == nil {
+	if v.generation.audit != nil {
+		code, p := v.catalog.Refusal(r)
+		v.recordRefused(r, p, code)
+	}
+}
+
+// recordRefused records a request that was refused, if an audit log is kept. The request had no effect, so that the response does not depend on
+// whether the record is lost.
+func (v *view) recordRefused(r call.Request, p *catalog.Plugin, code string) {
+	log := v.generation.audit
+	if log == nil {
 		return
 	}
-	code, p := v.catalog.Refusal(r)
-	record := audit.Record{
-		Kind: audit.KindRefused, ID: g.audit.NewID(), Client: r.Client, Principal: r.Principal.ID, Address: r.Address, Request: r.ID, Project: v.catalog.Project,
-		Method: r.Method, Tool: r.Name,
-		Outcome: audit.Denied, Code: code, BytesIn: int64(len(r.Params)),
-	}
-	if p != nil {
-		record.Plugin, record.Version, record.Digest = p.Name, p.Manifest.Version, p.Manifest.Module.SHA256
-	}
-	_ = g.audit.Write(record)
+	record := v.recordOf(&r, p)
+	record.Kind, record.ID, record.Outcome, record.Code, record.BytesIn = audit.KindRefused, log.NewID(), audit.Denied, code, int64(len(r.Params))
+	_ = log.Write(record)
 }

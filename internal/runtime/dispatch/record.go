@@ -22,21 +22,26 @@ func (d *Dispatcher) openAudit(c *catalog.Catalog) (*audit.Log, error) {
 	return forward.Open(c.Audit, c.Options.AuditOutput, d.log, forward.SystemSockets)
 }
 
+// recordable is a request that gets an audit record.
+type recordable struct {
+	gateway.Queued
+	*call.Request
+	view   *view
+	plugin *catalog.Plugin // nil: the host itself answers the request
+}
+
 // recorded executes the request with send and writes its audit record. send calls record, which may be nil, for each operation of the call.
-func (q *queued) recorded(ctx context.Context, send func(record func(audit.Operation)) (call.Result, error)) (call.Result, error) {
-	log := q.plugin.view.generation.audit
+func (q recordable) recorded(send func(record func(audit.Operation)) (call.Result, error)) (call.Result, error) {
+	log := q.view.generation.audit
 	if log == nil {
 		return send(nil)
 	}
 	if err := log.Ready(); err != nil {
 		return call.Result{}, q.Failure(failureAudit, "cannot run: its audit record cannot be written: "+err.Error())
 	}
-	record := audit.Record{
-		Time: time.Now(), Kind: audit.KindCall, ID: log.NewID(),
-		Plugin: q.plugin.Name, Version: q.plugin.Manifest.Version, Digest: q.plugin.Manifest.Module.SHA256,
-		Client: q.Client, Principal: q.Principal.ID, Address: q.Address, Request: q.ID, Project: q.plugin.view.catalog.Project, Method: q.Method, Tool: q.Name,
-		BytesIn: int64(len(q.Params)), Arguments: q.Arguments, Round: q.Interaction.Round,
-	}
+	record := q.view.recordOf(q.Request, q.plugin)
+	record.Time, record.Kind, record.ID = time.Now(), audit.KindCall, log.NewID()
+	record.BytesIn, record.Arguments, record.Round = int64(len(q.Params)), q.Arguments, q.Interaction.Round
 	if q.Method == abi.MethodComplete {
 		record.Arguments = q.Argument
 	}
@@ -53,16 +58,25 @@ func (q *queued) recorded(ctx context.Context, send func(record func(audit.Opera
 	record.LeftOut += result.LeftOut
 	lost := log.Write(record)
 	for _, o := range refused {
-		lost = errors.Join(lost, log.Write(audit.Record{
-			Kind: audit.KindRefused, ID: record.ID, Plugin: record.Plugin, Version: record.Version, Digest: record.Digest,
-			Client: record.Client, Principal: record.Principal, Address: record.Address, Request: record.Request, Project: record.Project, Method: record.Method, Tool: record.Tool,
-			Outcome: audit.Denied, Code: o.Code, Operations: []audit.Operation{o},
-		}))
+		r := q.view.recordOf(q.Request, q.plugin)
+		r.Kind, r.ID, r.Outcome, r.Code, r.Operations = audit.KindRefused, record.ID, audit.Denied, o.Code, []audit.Operation{o}
+		lost = errors.Join(lost, log.Write(r))
 	}
 	if lost != nil {
 		return call.Result{}, q.Failure(failureAudit, "ran, but its answer is withheld, because its audit record could not be written: "+lost.Error())
 	}
 	return result, err
+}
+
+// recordOf returns what all records of a request have in common. p is the plugin that the request is for; nil if there is none.
+func (v *view) recordOf(r *call.Request, p *catalog.Plugin) audit.Record {
+	record := audit.Record{
+		Client: r.Client, Principal: r.Principal.ID, Address: r.Address, Request: r.ID, Project: v.catalog.Project, Method: r.Method, Tool: r.Name, Via: r.Via,
+	}
+	if p != nil {
+		record.Plugin, record.Version, record.Digest = p.Name, p.Manifest.Version, p.Manifest.Module.SHA256
+	}
+	return record
 }
 
 // outcome returns the outcome of a call for its audit record, and the code of its failure.

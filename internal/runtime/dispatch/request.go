@@ -82,7 +82,7 @@ func (q *queued) ResponseWritten() {
 // Execute implements gateway.Queued.
 func (q *queued) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
 	defer q.place.leave()
-	return q.recorded(ctx, func(record func(audit.Operation)) (call.Result, error) {
+	return recordable{q, &q.Request, q.plugin.view, q.plugin.Plugin}.recorded(func(record func(audit.Operation)) (call.Result, error) {
 		if q.tool == nil {
 			return q.send(ctx, n, record)
 		}

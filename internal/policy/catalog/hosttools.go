@@ -1,0 +1,62 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/hosttool"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+)
+
+// HostTools returns the tools that the host itself offers to clients of the Catalog; nil if all tools are listed.
+func (c *Catalog) HostTools() *hosttool.Set { return c.host }
+
+func (c *Catalog) hostTools() *hosttool.Set {
+	if c.ToolMode() == config.ToolsAll {
+		return nil
+	}
+	var plugins []hosttool.Plugin
+	for _, p := range c.Plugins {
+		if p.Problem != "" || len(p.Tools) == 0 {
+			continue
+		}
+		var tools []gateway.Tool
+		for _, t := range p.Tools {
+			tools = append(tools, t.listing())
+		}
+		plugins = append(plugins, hosttool.Plugin{Name: p.Name, Tools: tools})
+	}
+	return hosttool.NewSet(c.ToolMode(), plugins)
+}
+
+// lists reports whether the tools of p are in the list of tools. Clients may call the others too.
+func (c *Catalog) lists(p *Plugin) bool { return c.host == nil || p.Entry.Listed }
+
+// claimHostTools withholds the tools of plugins that have the names of the host's own. A user who lets a client call such a tool has not agreed
+// to that of a plugin.
+func (c *Catalog) claimHostTools() {
+	mode := c.ToolMode()
+	if mode == config.ToolsAll {
+		return
+	}
+	names := hosttool.Names(mode)
+	for _, p := range c.Plugins {
+		for _, t := range p.Tools {
+			if p.Problem != "" || !slices.Contains(names, t.Offered) {
+				continue
+			}
+			what := fmt.Sprintf("plugin %q (%s) offers the tool %s, which is the host's own where tools = %q", p.Name, placeOf(p, t.Line), t.Offered, mode)
+			problem := tomlfile.Problem{File: p.Entry.File, Line: p.Entry.Line, Key: p.Entry.Key, What: what, Warning: true,
+				Remedy: fmt.Sprintf("set a prefix for the plugin's tools, or deny_tools = [%q]", t.Name)}
+			if p.Entry.File == "" {
+				problem.File, problem.Line, problem.Key = p.Manifest.File, t.Line, "tools.name"
+				problem.Remedy = "rename the tool, or list the plugin in " + config.FileName + " with a prefix"
+			}
+			p.Problems = append(slices.Clone(p.Problems), problem)
+			p.ownProblems = p.Problems
+			p.withhold(t, what)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package typescript
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestType(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{}`:                             "unknown",
+		`true`:                           "unknown",
+		`false`:                          "never",
+		`{"type":"integer"}`:             "number",
+		`{"type":["string","null"]}`:     "(string | null)",
+		`{"type":["integer","number"]}`:  "number",
+		`{"enum":["a","b",3,null,true]}`: `("a" | "b" | 3 | null | true)`,
+		`{"const":"*/"}`:                 `"*/"`,
+		`{"type":"array","items":{"type":"string"}}`:                               "string[]",
+		`{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"number"}]}}`: "(string | number)[]",
+		`{"type":"array"}`:  "unknown[]",
+		`{"type":"object"}`: "Record<string, unknown>",
+		`{"type":"object","additionalProperties":false}`:                                                            "{}",
+		`{"type":"object","additionalProperties":{"type":"number"}}`:                                                "Record<string, number>",
+		`{"type":"array","items":{"type":"object","properties":{"a":{}},"additionalProperties":{"type":"number"}}}`: "({\n  a?: unknown;\n} & Record<string, number>)[]",
+		`{"type":"object","properties":{"a-b":{"type":"string","description":"x */ y"},"n":{"type":"integer","default":5,"maximum":9}},"required":["n"]}`: "{\n  /** x * / y */\n  \"a-b\"?: string;\n" +
+			"  /** (integer, default 5, at most 9) */\n  n: number;\n}",
+		`{"$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"}}}},"$ref":"#/$defs/node"}`: "{\n  next?: unknown;\n}",
+		`{"$ref":"other.json"}`: "unknown",
+		`{"type":"object","properties":{"a":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`:                    "{\n  a?: string;\n}",
+		`{"allOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"type":"object","properties":{"b":{"type":"string"}}}]}`: "({\n  a?: string;\n} & {\n  b?: string;\n})",
+	} {
+		if got := Type(json.RawMessage(schema)); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", schema, got, want)
+		}
+	}
+}
+
+func TestMethod(t *testing.T) {
+	got := Method("a-b", "Does it.", json.RawMessage(`{"type":"object","properties":{}}`), json.RawMessage(`{"type":"object","properties":{"n":{"type":"number"}}}`))
+	if want := "/** Does it. */\n\"a-b\"(arguments: Record<string, unknown>): {\n  n?: number;\n};"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestParameters(t *testing.T) {
+	schema := json.RawMessage(`{"properties":{"query":{"type":"string"},"limit":{"type":"integer"},"third":{}},"required":["query"]}`)
+	for limit, want := range map[int]string{
+		100: "query: string, limit?: number, third?: unknown", 30: "query, limit?, third?", 15: "query, limit?, …", 9: "query, …", 3: "…",
+	} {
+		got := Parameters(schema, limit)
+		if want == "query, limit?, …" {
+			limit += 3 // the last character has three bytes
+		}
+		if got != want && len(got) > limit {
+			t.Errorf("%d: got %q, want %q", limit, got, want)
+		}
+	}
+}
+
+// TestTypeIsBounded checks schemas whose types would be far larger than they are.
+func TestTypeIsBounded(t *testing.T) {
+	defs := `"z":{"type":"string"}`
+	for c := 'a'; c < 'p'; c++ {
+		next := string(c + 1)
+		if c == 'o' {
+			next = "z"
+		}
+		defs += `,"` + string(c) + `":{"type":"object","properties":{"x":{"$ref":"#/$defs/` + next + `"},"y":{"$ref":"#/$defs/` + next + `"}}}`
+	}
+	if got := Type(json.RawMessage(`{"$defs":{` + defs + `},"$ref":"#/$defs/a"}`)); len(got) > 4*maxBytes {
+		t.Errorf("the type has %d bytes", len(got))
+	}
+	deep := strings.Repeat(`{"type":"array","items":`, 100) + "{}" + strings.Repeat("}", 100)
+	if got := Type(json.RawMessage(deep)); got != "unknown"+strings.Repeat("[]", maxDepth) {
+		t.Errorf("got %s", got)
+	}
+}
+
+func FuzzType(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"enum":["\u2028"]}`, `{"$ref":"#/a","a":{"$ref":"#"}}`, `{"type":"object","properties":{"*/":{"description":"*/ //"}}}`, `[`, `{"properties":{"a":`} {
+		f.Add(seed, seed)
+	}
+	f.Fuzz(func(t *testing.T, schema, doc string) {
+		if !json.Valid([]byte(schema)) {
+			return
+		}
+		text := Method("it", doc, json.RawMessage(schema), json.RawMessage(schema))
+		if inComment := strings.Count(text, "*/"); strings.Count(text, "/**") < inComment-strings.Count(schema, "*/")-strings.Count(schema, `*\/`) {
+			t.Errorf("a comment ends early:\n%s", text)
+		}
+		if strings.ContainsAny(text, "\u2028\u2029") && !strings.ContainsAny(doc+schema, "\u2028\u2029") {
+			t.Error(text)
+		}
+	})
+}
