@@ -28,7 +28,7 @@ func (p *Plugin) isVersionOf(other *Plugin) bool {
 }
 
 // SharesWorker reports whether a worker of the plugin can serve other, which may belong to another Catalog. Unlike Equal, it ignores what the
-// host decides for each request: which tools, prompts and resources are granted, and what a call may ask its client.
+// host decides for each request: which tools, prompts and resources are granted, what a call may ask its client, and which calls need approval.
 func (p *Plugin) SharesWorker(other *Plugin) bool {
 	return p.isVersionOf(other) && reflect.DeepEqual(workerGrant(p.Grant), workerGrant(other.Grant))
 }
@@ -36,7 +36,7 @@ func (p *Plugin) SharesWorker(other *Plugin) bool {
 // workerGrant returns the part of a grant that a worker keeps.
 func workerGrant(g config.Grant) config.Grant {
 	g = withoutLines(g)
-	g.Tools, g.Prefix, g.Prompts, g.Resources, g.Ask, g.Cuts = nil, "", config.Filter{}, config.Filter{}, nil, nil
+	g.Tools, g.Prefix, g.Prompts, g.Resources, g.Ask, g.Approve, g.Cuts = nil, "", config.Filter{}, config.Filter{}, nil, nil, nil
 	return g
 }
 
@@ -143,6 +143,10 @@ func (p *Plugin) ModuleVersion() string {
 // withoutLines returns a grant without what only messages use, such as lines of the config.
 func withoutLines(g config.Grant) config.Grant {
 	g.Withheld, g.Cuts = nil, nil
+	g.Approve = slices.Clone(g.Approve)
+	for i := range g.Approve {
+		g.Approve[i].By = ""
+	}
 	g.HTTP = slices.Clone(g.HTTP)
 	for i := range g.HTTP {
 		if c := g.HTTP[i].Credential; c != nil {

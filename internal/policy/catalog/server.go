@@ -51,15 +51,26 @@ func (c *Catalog) serverError(err error) error {
 // plugin. An invalid manifest may lack them.
 func (c *Catalog) speaksForItself() bool { return c.isAlone && c.Plugins[0].Problems.Err() == nil }
 
+// ServerName returns the name that the server tells clients.
+func (c *Catalog) ServerName() string {
+	switch {
+	case c.speaksForItself():
+		return c.Plugins[0].Manifest.Server.Name
+	case c.Server != nil && c.Server.Name != "":
+		return c.Server.Name
+	}
+	return "bulkhead"
+}
+
 // titlesVersion is the first protocol version whose tools have titles.
 const titlesVersion = "2025-06-18"
 
 // serverConfig returns the server's name, version, instructions and capabilities.
 func (c *Catalog) serverConfig() gateway.Config {
 	o := c.Options
-	s := gateway.Config{Name: "bulkhead", Version: o.Version, Offers: c.serverOffers(), Checked: true, Private: c.Key.Client != "", Log: o.Log.Named("gateway")}
+	s := gateway.Config{Name: c.ServerName(), Version: o.Version, Offers: c.serverOffers(), Checked: true, Private: c.Key.Client != "", Log: o.Log.Named("gateway")}
 	if c.Server != nil && c.Server.Name != "" {
-		s.Name, s.Title = c.Server.Name, c.Server.Title
+		s.Title = c.Server.Title
 	}
 	s.Instructions = c.whyNothing()
 	if tool := c.setupTool(); tool != nil {
@@ -67,7 +78,7 @@ func (c *Catalog) serverConfig() gateway.Config {
 	}
 	if c.speaksForItself() {
 		m := c.Plugins[0].Manifest.Server
-		s.Name, s.Version = m.Name, m.Version
+		s.Version = m.Version
 		s.Instructions, s.ProtocolVersions = m.Instructions, m.ProtocolVersions
 	}
 	for _, text := range []string{c.host.Instructions(), c.unavailable(), c.limited()} {

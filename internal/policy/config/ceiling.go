@@ -56,6 +56,7 @@ type Bounds struct {
 	Git        []manifest.Git
 	Env        []string // globs of the allowed variable names
 	Ask        []interaction.Kind
+	Approve    Approve
 	Limits     manifest.Limits
 	NoCommands bool           // whether the values of variables and credentials must not come from commands
 	Pristine   bool           // whether isolation = "reused" is forbidden
@@ -117,13 +118,14 @@ func readBounds(t *tomlfile.Table, checkPath func(path string) error) Bounds {
 		Git:        manifest.ReadGit(t, "git", checkCeilingPath),
 		Env:        readGlobs(t, "env"),
 		Ask:        manifest.ReadAsk(t),
+		Approve:    readApprove(t),
 		Limits:     manifest.ReadLimits(t.Table("limits")),
 		NoCommands: !t.Bool("secret_commands", true),
 		Pristine:   t.OneOf("isolation", IsolationReused, IsolationPristine) == IsolationPristine,
 		Lines:      map[string]int{},
 		Line:       t.Line(),
 	}
-	for _, key := range []string{"allow_tools", "deny_tools", "read_only", "fs", "http", "git", "env", "ask", "limits", "isolation", "secret_commands"} {
+	for _, key := range []string{"allow_tools", "deny_tools", "read_only", "fs", "http", "git", "env", "ask", keyApproveWrites, keyApproveTools, "limits", "isolation", "secret_commands"} {
 		b.Lines[key] = t.LineOf(key)
 	}
 	return b

@@ -339,6 +339,7 @@ func FuzzNarrow(f *testing.F) {
 		[]byte(conf("fs = [{ path = '/home/me', access = 'rw' }]\nhttp = ['https://a', 'https://b']\ngit = [{ repo = '${project}', access = 'rw', remotes = ['https://a/r', '*'] }]\nenv = { A = '', B = '' }\nlimits = { time = '2s' }")))
 	f.Add([]byte(all("http = ['https://a', 'https://b:444']")), []byte(conf("http = ['public-web', 'https://c']")))
 	f.Add([]byte("[ceiling]\nread_only = true\nallow_tools = ['a*']\n[[plugins]]\nname = 'notes'\ndeny_tools = ['?']\nfs = []\n"), []byte(conf("isolation = 'reused'\nallow_write = true")))
+	f.Add([]byte(all("approve_writes = true\napprove_tools = ['b']\nfs = []\nhttp = []\ngit = []\nread_only = true")), []byte("[defaults]\napprove_tools = ['?']\n"+conf("approve_writes = true\napprove_tools = ['a', 'b']")))
 	m := &manifest.Manifest{Name: "notes", Capabilities: manifest.Capabilities{Env: []string{"*"}, HTTP: []string{"*", "public-web"},
 		Git: []manifest.Git{{Repo: "*", Access: "rw", Remotes: []string{"*"}}}, FS: []manifest.FS{{Path: "${project}", Access: "rw"}}},
 		Tools: []manifest.Tool{{Name: "a", Write: true}, {Name: "b"}}}
@@ -363,6 +364,7 @@ func FuzzNarrow(f *testing.F) {
 			return
 		}
 		checkNarrowed(t, c, before, after)
+		checkApprovals(t, c.All, before, after)
 		again, _ := c.Narrow(m, p, places, after)
 		again.Cuts, after.Cuts = nil, nil
 		check(t, "narrowed twice", plain(fmt.Sprintf("%+v", after)), fmt.Sprintf("%+v", again))

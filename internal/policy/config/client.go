@@ -161,7 +161,7 @@ const maxClients = 256
 
 // clientKeys are the keys of a table that narrow grants.
 var clientKeys = []string{"plugins", "projects", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts", "allow_resources", "deny_resources", "read_only",
-	"fs", "deny", "git", "http", "env", "ask", "limits", "isolation", "secret_commands", "quota"}
+	"fs", "deny", "git", "http", "env", "ask", keyApproveWrites, keyApproveTools, "limits", "isolation", "secret_commands", "quota"}
 
 func (c *Config) readClients(root *tomlfile.Table) {
 	tables := root.Tables("clients")

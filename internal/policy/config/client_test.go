@@ -230,6 +230,7 @@ func FuzzClient(f *testing.F) {
 		[]byte("fs = [{ path = '/home', access = 'r' }]"))
 	f.Add([]byte("allow_tools = ['a']\ndeny_resources = ['x*']\nask = []\nisolation = 'pristine'"), []byte("isolation = 'reused'\nallow_write = true\nallow_resources = ['x*', 'y']"), []byte("deny_tools = ['a']"))
 	f.Add([]byte("fs = [{ path = '${project}/${client}', access = 'rw' }, { path = '${home}', access = 'r' }]\ndeny = ['q']"), []byte("fs = [{ path = '${home}/x', access = 'r' }, { path = '${project}', access = 'rw' }]"), []byte(""))
+	f.Add([]byte("approve_writes = true\nread_only = true"), []byte("approve_tools = ['b']"), []byte("approve_tools = ['a*']"))
 	m := &manifest.Manifest{Name: "notes", Capabilities: manifest.Capabilities{Env: []string{"*"}, HTTP: []string{"*", "public-web"},
 		Git: []manifest.Git{{Repo: "*", Access: "rw", Remotes: []string{"*"}}}, FS: []manifest.FS{{Path: "${project}", Access: "rw"}}},
 		Tools: []manifest.Tool{{Name: "a", Write: true}, {Name: "b"}}, Offers: manifest.Offers{Prompts: manifest.Claim{Any: true}, Resources: manifest.Claim{Any: true}}}
@@ -258,6 +259,7 @@ func FuzzClient(f *testing.F) {
 		at.Client = "0123"
 		after := first.Narrow(m, p, at, nil, before)
 		checkClient(t, first, before, after)
+		checkApprovals(t, first.Bounds, before, after)
 		again := first.Narrow(m, p, at, nil, after)
 		again.Cuts, after.Cuts, again.Prompts, after.Prompts, again.Resources, after.Resources = nil, nil, config.Filter{}, config.Filter{}, config.Filter{}, config.Filter{}
 		check(t, "narrowed twice", plain(fmt.Sprintf("%+v", after)), fmt.Sprintf("%+v", again))

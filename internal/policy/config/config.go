@@ -103,8 +103,11 @@ const (
 
 // Defaults is the [defaults] table.
 type Defaults struct {
-	Limits manifest.Limits // limits for plugins whose own tables do not set them
-	Deny   []string        // patterns of files that are hidden from every plugin, in addition to the plugin's own
+	Limits  manifest.Limits // limits for plugins whose own tables do not set them
+	Deny    []string        // patterns of files that are hidden from every plugin, in addition to the plugin's own
+	Approve Approve         // which calls of every plugin need approval
+	// ApproveAt has the position of each key of Approve that is set: bulkhead.toml:7.
+	ApproveAt map[string]string
 	// Files has the file of each key of this table that an included file sets. Its keys are deny, limits.memory and so on.
 	Files map[string]string
 }
@@ -173,6 +176,7 @@ type Plugin struct {
 	Resources  Filter // filter of the resources' URIs
 	ReadOnly   bool
 	AllowWrite bool
+	Approve    Approve
 	Always     bool           // offer the plugin even if something is missing that its manifest requires
 	FS         []manifest.FS  // granted directories; nil: the manifest's defaults; empty: none
 	Deny       []string       // patterns of hidden files, which apply to every granted directory; nil: those of the manifest
@@ -255,6 +259,7 @@ type Grant struct {
 	// Secrets are further granted variables, by name. No name is in Env too.
 	Secrets map[string]Secret
 	Ask     []interaction.Kind // what calls may ask clients for
+	Approve []Approval         // which calls need approval
 	Limits  manifest.Limits    // the limits of each call; only Fuel may be 0, which means unbounded
 	// Reused means that calls share the state of a module instance.
 	Reused bool

@@ -28,6 +28,7 @@ func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Fla
 	c.origins()
 	c.env()
 	c.ask()
+	c.approve(d)
 	c.offers()
 	c.grant.Limits = c.limits(d)
 	c.grant.Reused = p.Isolation == IsolationReused

@@ -45,7 +45,7 @@ func (c *Config) readDoc(file string) tomlfile.Problems {
 	}
 	defaults := root.Table("defaults")
 	limits := defaults.Table("limits")
-	c.Defaults = Defaults{Limits: manifest.ReadLimits(limits), Deny: manifest.ReadDeny(defaults), Files: filesOf(file, defaults, limits)}
+	c.Defaults = Defaults{Limits: manifest.ReadLimits(limits), Deny: manifest.ReadDeny(defaults), Approve: readApprove(defaults), ApproveAt: approveAt(defaults), Files: filesOf(file, defaults, limits)}
 	c.readAudit(root.Table("audit"))
 	c.readClients(root)
 	http := root.Table("http")
@@ -139,6 +139,7 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 		Resources:  readFilter(t, "resources"),
 		ReadOnly:   t.Bool("read_only", false),
 		AllowWrite: t.Bool("allow_write", false),
+		Approve:    readApprove(t),
 		Always:     t.Bool("always_offer", false),
 		FS:         manifest.ReadFS(t, "fs", checkPath),
 		Deny:       manifest.ReadDeny(t),
@@ -229,11 +230,11 @@ func readVersion(t *tomlfile.Table) string {
 func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
 	lines := map[string]int{}
 	for _, key := range []string{"path", "name", "from", "version", "sha256", "signer", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
-		"allow_resources", "deny_resources", "read_only", "allow_write", "always_offer", "fs", "deny", "http", "git", "env", "ask", "limits", "isolation", "tools"} {
+		"allow_resources", "deny_resources", "read_only", "allow_write", "always_offer", "fs", "deny", "http", "git", "env", "ask", keyApproveWrites, keyApproveTools, "limits", "isolation", "tools"} {
 		lines[key] = t.LineOf(key)
 	}
 	for key, n := range map[string]int{"allow_tools": len(p.AllowTools), "deny_tools": len(p.DenyTools),
-		"allow_prompts": len(p.Prompts.Allow), "deny_prompts": len(p.Prompts.Deny), "deny": len(p.Deny), "http": len(p.HTTP), "ask": len(p.Ask)} {
+		"allow_prompts": len(p.Prompts.Allow), "deny_prompts": len(p.Prompts.Deny), "deny": len(p.Deny), "http": len(p.HTTP), "ask": len(p.Ask), keyApproveTools: len(p.Approve.Tools)} {
 		for i := range n {
 			lines[fmt.Sprintf("%s[%d]", key, i)] = t.LineOfItem(key, i)
 		}

@@ -75,6 +75,7 @@ func (n *narrowing) narrow(b Bounds) {
 	n.variables(b)
 	n.commands(b)
 	n.asks(b)
+	n.approvals(b)
 	n.limits(b)
 	n.grant.Deny = slices.Clone(n.grant.Deny)
 	for _, p := range slices.Concat(b.Deny, hidden) {

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+// The keys of a table that require approval.
+const (
+	keyApproveWrites = "approve_writes"
+	keyApproveTools  = "approve_tools"
+)
+
+// Approve are the keys of a table that require that the user of the client approves a call before it runs. Tables only add to each other.
+type Approve struct {
+	Writes bool     // calls of a plugin that can write, and of tools that claim to write
+	Tools  []string // globs of the tools' names in the manifest
+}
+
+// Approval is a rule of a grant: calls that it matches need approval.
+type Approval struct {
+	Approve        // with one of its fields set
+	By      string // the key that requires it, with its position
+}
+
+// readApprove reads the two keys of t.
+func readApprove(t *tomlfile.Table) Approve {
+	return Approve{Writes: t.Bool(keyApproveWrites, false), Tools: readGlobs(t, keyApproveTools)}
+}
+
+// approveAt returns the positions of the two keys that t sets.
+func approveAt(t *tomlfile.Table) map[string]string {
+	var at map[string]string
+	for _, key := range []string{keyApproveWrites, keyApproveTools} {
+		if !t.Has(key) {
+			continue
+		}
+		if at == nil {
+			at = map[string]string{}
+		}
+		at[key] = fmt.Sprintf("%s:%d", filepath.Base(t.FileOf(key)), t.LineOf(key))
+	}
+	return at
+}
+
+// rules returns the rules of a table. at formats the position of a key.
+func (a Approve) rules(at func(key string) string) (rules []Approval) {
+	if a.Writes {
+		rules = append(rules, Approval{Approve{Writes: true}, at(keyApproveWrites)})
+	}
+	if len(a.Tools) > 0 {
+		rules = append(rules, Approval{Approve{Tools: a.Tools}, at(keyApproveTools)})
+	}
+	return rules
+}
+
+// approve adds the rules of [defaults] and of the plugin's table.
+func (c *decision) approve(d Defaults) {
+	c.checkTools(keyApproveTools, c.p.Approve.Tools)
+	c.grant.Approve = append(d.Approve.rules(func(key string) string { return fmt.Sprintf("defaults.%s (%s)", key, d.ApproveAt[key]) }),
+		c.p.Approve.rules(func(key string) string { return key + c.at(key) })...)
+}
+
+// approvals adds the rules of b. None is ever removed.
+func (n *narrowing) approvals(b Bounds) {
+	n.grant.Approve = slices.Clone(n.grant.Approve)
+	for _, rule := range b.Approve.rules(b.At) {
+		same := func(have Approval) bool { return reflect.DeepEqual(have, rule) }
+		if !slices.ContainsFunc(n.grant.Approve, same) {
+			n.grant.Approve = append(n.grant.Approve, rule)
+		}
+	}
+}
+
+// ApprovalBy returns the key that requires approval of a request that the plugin with this grant executes: a call of the tool t, or
+// another request if t is nil. It is empty if no approval is needed. The grant decides whether a tool can write, not what the tool claims:
+// the sandbox gives every tool of a plugin the same grant.
+func (g *Grant) ApprovalBy(t *manifest.Tool) string {
+	for _, rule := range g.Approve {
+		switch {
+		case rule.Writes && (t != nil && t.Write || g.canWrite()):
+			return rule.By
+		case t != nil:
+			if _, named := firstMatch(rule.Tools, t.Name); named {
+				return rule.By
+			}
+		}
+	}
+	return ""
+}
+
+// canWrite reports whether the grant lets a module change anything that is not its own: files; repositories; and whatever an origin changes
+// for a request, of which the host does not judge. The state directory does not count: every plugin has one, and only what it has put there
+// itself is in it.
+func (g *Grant) canWrite() bool {
+	for _, m := range g.FS {
+		if !m.State && m.Access.Covers(manifest.ReadWrite) {
+			return true
+		}
+	}
+	for _, r := range g.Git {
+		if r.Access != manifest.Read {
+			return true
+		}
+	}
+	return len(g.HTTP) > 0
+}
