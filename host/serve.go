@@ -73,7 +73,21 @@ type Client struct {
 	// returns an *abi.Error, the plugin handles that error as a refusal; any other error fails the call. Answer is called for one question
 	// at a time, and should return soon after ctx ends. Answer must be set if Capabilities is not empty.
 	Answer func(ctx context.Context, q Question) (json.RawMessage, error)
+	// Approve is called before a call runs for which the config requires approval. text describes the call completely, in the words of the
+	// host; it must be shown to the user as it is. If Approve is nil, such calls are refused. An error is the reason why the user could not be
+	// asked. Approve should return soon after ctx ends.
+	Approve func(ctx context.Context, text string) (Decision, error)
 }
+
+// Decision is a user's decision about a call.
+type Decision = interaction.Decision
+
+// The decisions.
+const (
+	Approved  = interaction.Approved
+	Declined  = interaction.Declined
+	Cancelled = interaction.Cancelled
+)
 
 // Question is a question that a call asks its client.
 type Question struct {
@@ -85,13 +99,17 @@ type Question struct {
 // local returns c in the form that the gateway uses; nil if c cannot be asked anything.
 func (c Client) local() (*gateway.Local, error) {
 	if len(c.Capabilities) == 0 {
-		return nil, nil
+		if c.Approve == nil {
+			return nil, nil
+		}
+		return &gateway.Local{Approve: c.Approve}, nil
 	}
 	if !rawjson.Valid(c.Capabilities) || rawjson.Kind(c.Capabilities) != '{' || c.Answer == nil {
 		return nil, usage.Errorf("client: Capabilities must be a JSON object, and Answer must be set")
 	}
 	return &gateway.Local{
-		Can: interaction.ParseClient(c.Capabilities),
+		Approve: c.Approve,
+		Can:     interaction.ParseClient(c.Capabilities),
 		Answer: func(ctx context.Context, r interaction.Request) (json.RawMessage, error) {
 			return c.Answer(ctx, Question{ID: r.ID, Method: r.Method, Params: r.Params})
 		},

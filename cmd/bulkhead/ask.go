@@ -42,7 +42,7 @@ func (o *options) withHost(c *cobra.Command, asJSON bool, ask func(h opened) err
 	if err != nil {
 		return err
 	}
-	err = ask(opened{h, shown, host.Client{Notify: shown.add, Capabilities: q.capabilities(), Answer: q.answer}})
+	err = ask(opened{h, shown, host.Client{Notify: shown.add, Capabilities: q.capabilities(), Answer: q.answer, Approve: q.approver()}})
 	return errors.Join(err, closeHost(c.Context(), h, os.Stderr))
 }
 

@@ -95,6 +95,28 @@ func (q *questions) answer(ctx context.Context, asked host.Question) (json.RawMe
 	return json.Marshal(map[string]any{"action": action, "content": content})
 }
 
+// approver returns the function that asks whether a call may run that needs approval; nil if the user cannot be asked. The flag --answer does
+// not approve: whoever can write the command line of a call could then approve it.
+func (q *questions) approver() func(ctx context.Context, text string) (host.Decision, error) {
+	if !q.terminal {
+		return nil
+	}
+	return func(ctx context.Context, text string) (host.Decision, error) {
+		q.before()
+		fmt.Fprintf(q.to, "\n%s\n", visible.Text(text)) // completely: what is approved is bounded
+		answer, err := q.line(ctx, "Approve this call? [y/N] ")
+		switch yes := strings.ToLower(answer); {
+		case errors.Is(err, errDecline):
+			return host.Declined, nil
+		case err != nil:
+			return host.Cancelled, nil
+		case yes == "y" || yes == "yes":
+			return host.Approved, nil
+		}
+		return host.Declined, nil
+	}
+}
+
 // refusalOf returns a given answer; one with a member error is a refusal.
 func refusalOf(given json.RawMessage) (json.RawMessage, error) {
 	refusal := rawjson.Member(given, "error")

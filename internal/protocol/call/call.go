@@ -66,6 +66,11 @@ type Interaction struct {
 	PluginVersion string
 	Answers       map[string]json.RawMessage // of all asks so far, by the id of the request; each is a JSON object
 	State         string                     // of the last ask
+
+	// Approver is set if the user of the client can be asked whether the call may run.
+	Approver bool
+	// Approval is what the host has asked the user, with the decision; nil if it has asked nothing.
+	Approval *interaction.Approval
 }
 
 // Result is the outcome of a call.

@@ -31,10 +31,11 @@ const codeMissingCapability = -32021
 func (c *clientRequest) interact(m *message) *abi.Error {
 	r := &c.Request
 	if !c.meta.modern {
-		r.Interaction.Client = c.session.can
+		r.Interaction.Client, r.Interaction.Approver = c.session.can, c.session.canApprove()
 		return nil
 	}
 	r.Interaction.Client = interaction.ParseClient(m.params.meta.capabilities)
+	r.Interaction.Approver = r.Interaction.Client.Form
 	responses, state := m.params.responses, m.params.state
 	if responses == nil && state == nil {
 		return nil
@@ -54,7 +55,8 @@ func (c *clientRequest) interact(m *message) *abi.Error {
 		return invalidParams(interaction.MemberState + " must be a string")
 	}
 	before, err := c.session.g.sealer.Open(token, c.binding(), time.Now())
-	if err != nil {
+	expired := errors.Is(err, interaction.ErrExpired)
+	if r.Interaction.Approval = decided(before.Approval, responses, expired); err != nil && r.Interaction.Approval == nil {
 		return invalidParams(interaction.MemberState + ": " + err.Error() + ": make the call again without it")
 	}
 	r.Interaction.Round, r.Interaction.PluginVersion, r.Interaction.State = before.Round, before.Plugin, before.Module
@@ -119,6 +121,9 @@ func (c *clientRequest) checkAsk(queued Queued, ask *Ask) *Failure {
 
 // ask asks the client, or has it asked by the result. again is set if the answers are there, so that the request is executed again.
 func (c *clientRequest) ask(ctx context.Context, queued Queued, ask *Ask) (result []byte, again bool, err *abi.Error) {
+	if ask.Approval != nil {
+		return c.askApproval(ctx, queued, ask)
+	}
 	failure := c.checkAsk(queued, ask)
 	switch {
 	case failure == nil && c.meta.modern:
@@ -160,22 +165,29 @@ func (c *clientRequest) takeAhead(ask *Ask) (bool, *abi.Error) {
 	return true, nil
 }
 
+// missingCapability returns the error of the modern era for a client that lacks features.
+func missingCapability(message string, missing interaction.Client) *abi.Error {
+	return &abi.Error{Code: codeMissingCapability, Message: message, Data: fmt.Appendf(nil, `{"requiredCapabilities":%s}`, missing.JSON())}
+}
+
 // inputRequired encodes the result that asks a client of the modern era.
 func (c *clientRequest) inputRequired(ask *Ask) ([]byte, *abi.Error) {
 	i := &c.Interaction
 	if missing := i.Client.Missing(ask.Ask); missing != (interaction.Client{}) {
-		return nil, &abi.Error{
-			Code: codeMissingCapability, Message: fmt.Sprintf("%s needs a client that supports %s", what(&c.Request), missing),
-			Data: fmt.Appendf(nil, `{"requiredCapabilities":%s}`, missing.JSON()),
-		}
+		return nil, missingCapability(fmt.Sprintf("%s needs a client that supports %s", what(&c.Request), missing), missing)
 	}
 	state := interaction.State{
 		Round: i.Round + 1, Plugin: ask.PluginVersion, Asked: map[string]interaction.Kind{}, Answers: i.Answers, Module: ask.State,
-		Expires: time.Now().Add(ask.Timeout).UnixMilli(),
+		Approval: i.Approval.Sealed(), Expires: time.Now().Add(ask.Timeout).UnixMilli(),
+	}
+	if ask.Approval != nil { // the round of the module has not begun
+		state.Round, state.Module, state.Approval = i.Round, i.State, ask.Approval.Sealed()
 	}
 	out := fmt.Appendf(nil, `{"resultType":"input_required","_meta":{%s}`, c.meta.served.info)
 	for n, r := range ask.Requests {
-		state.Asked[r.ID] = r.Kind
+		if ask.Approval == nil {
+			state.Asked[r.ID] = r.Kind
+		}
 		separator := `,`
 		if n == 0 {
 			separator = `,"inputRequests":{`

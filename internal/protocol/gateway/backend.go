@@ -42,6 +42,14 @@ type Ask struct {
 	interaction.Ask
 	PluginVersion string        // identifies the plugin, and the version of it, that asks
 	Timeout       time.Duration // how long the client has to answer
+	// Approval is set if the host asks whether the call may run, and not the module. Its text is in the only request.
+	Approval *Approval
+}
+
+// Approval is the question whether a call may run.
+type Approval struct {
+	interaction.Approval
+	Text string // what the user is shown
 }
 
 func (*Ask) Error() string { return "the call asks its client" }
@@ -105,6 +113,8 @@ type Failure struct {
 	Message string // returned by Error
 	Panic   string // text of the module's panic, for its author; empty for other clients
 	Text    string // for users; if empty, "bulkhead: " + Message
+	// Missing are features of the client that the call needs. A client of the modern era gets the error that MCP has for this.
+	Missing interaction.Client
 }
 
 func (f *Failure) Error() string { return f.Message + " (" + f.Code + ")" }

@@ -246,6 +246,9 @@ func (c *clientRequest) run(ctx context.Context, queued Queued) ([]byte, *Ask, *
 
 // report returns the encoded result, or the error, that reports a failure to the client.
 func (c *clientRequest) report(f *Failure) ([]byte, *abi.Error) {
+	if c.meta.modern && f.Missing != (interaction.Client{}) {
+		return nil, missingCapability(f.text(), f.Missing)
+	}
 	if c.Method != string(mcp.MethodToolsCall) {
 		return nil, f.rpc()
 	}

@@ -33,6 +33,9 @@ type Local struct {
 	// Answer answers a request. An *abi.Error refuses it; any other error is a failure of the call. It should return soon
 	// after ctx ends.
 	Answer func(ctx context.Context, r interaction.Request) (json.RawMessage, error)
+	// Approve decides whether a call runs that needs approval; nil: such a call is refused. text is all that the user has to know of it.
+	// An error is the reason why the user could not be asked.
+	Approve func(ctx context.Context, text string) (interaction.Decision, error)
 }
 
 // ServeLocal is Serve for a client that local answers for; nil: nothing can be asked.

@@ -21,7 +21,9 @@ type State struct {
 	Asked   map[string]Kind            `json:"asked,omitempty"`   // the ids of the last ask
 	Answers map[string]json.RawMessage `json:"answers,omitempty"` // of the asks before the last one
 	Module  string                     `json:"module,omitempty"`  // the module's own state
-	Expires int64                      `json:"expires"`           // in milliseconds since the Unix epoch
+	// Approval is set if the call needs approval. A State with one is accepted once.
+	Approval *Approval `json:"approval,omitempty"`
+	Expires  int64     `json:"expires"` // in milliseconds since the Unix epoch
 }
 
 // maxToken bounds a token, in bytes. A State within the bounds of package abi is smaller: in JSON, a byte of the module's
@@ -31,10 +33,10 @@ const maxToken = (abi.MaxAskAnswers + 6*abi.MaxAskState + 64<<10) / 3 * 4
 // version is the first byte of what a token encodes. It changes with the encoding.
 const version = 1
 
-// Errors of Open. They do not say how a token was found invalid.
+// Errors of Open. errToken does not say how a token was found invalid.
 var (
 	errToken   = errors.New("it is not valid for this request: it is from a different request or server, or was changed")
-	errExpired = errors.New("it has expired")
+	ErrExpired = errors.New("it has expired")
 )
 
 // Sealer encrypts and authenticates the State of a call, for a client to keep. Its key exists in memory only, so a token is
@@ -69,7 +71,7 @@ func (s *Sealer) Seal(state State, binding []byte) (string, error) {
 	return token, nil
 }
 
-// Open returns the State in a token of Seal. The error is errToken or errExpired.
+// Open returns the State in a token of Seal. The error is errToken, or ErrExpired with the State that has expired.
 func (s *Sealer) Open(token string, binding []byte, now time.Time) (State, error) {
 	var state State
 	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") { // the decoder skips line breaks
@@ -83,8 +85,14 @@ func (s *Sealer) Open(token string, binding []byte, now time.Time) (State, error
 	if err != nil || json.Unmarshal(text, &state) != nil {
 		return State{}, errToken
 	}
+	if a := state.Approval; a != nil {
+		if a.ID == "" {
+			return State{}, errToken // Seal is called with an ID
+		}
+		a.Expires = state.Expires
+	}
 	if now.UnixMilli() >= state.Expires {
-		return State{}, errExpired
+		return state, ErrExpired
 	}
 	return state, nil
 }

@@ -35,7 +35,7 @@ func TestSealer(t *testing.T) {
 	if other, _ := s.Seal(want, []byte("binding")); other == token {
 		t.Error("two tokens are equal")
 	}
-	if _, err := s.Open(token, []byte("binding"), now.Add(time.Millisecond)); !errors.Is(err, errExpired) {
+	if _, err := s.Open(token, []byte("binding"), now.Add(time.Millisecond)); !errors.Is(err, ErrExpired) {
 		t.Errorf("expired: %v", err)
 	}
 	for name, open := range map[string]func() (State, error){

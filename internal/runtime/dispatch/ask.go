@@ -31,7 +31,8 @@ func (p *plugin) checkPluginVersion(r *call.Request) error {
 	return nil
 }
 
-// pluginThatAsked returns the one of plugins that asked the question that r answers. If r answers no question, it returns all plugins.
+// pluginThatAsked returns the one of plugins that asked the question that r answers. If r answers no question of a plugin, it returns all
+// plugins that are yet to be asked.
 func (v *view) pluginThatAsked(r call.Request, plugins []*catalog.Plugin) []*catalog.Plugin {
 	if r.Interaction.PluginVersion == "" {
 		return plugins
@@ -39,6 +40,9 @@ func (v *view) pluginThatAsked(r call.Request, plugins []*catalog.Plugin) []*cat
 	i := slices.IndexFunc(plugins, func(p *catalog.Plugin) bool { return v.plugins[p.Index].identity() == r.Interaction.PluginVersion })
 	if i < 0 {
 		return plugins[:min(len(plugins), 1)] // checkPluginVersion of this plugin refuses the request
+	}
+	if r.Interaction.Round == 0 { // the host has asked for approval of a search that began with this plugin
+		return plugins[i:]
 	}
 	return plugins[i : i+1]
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/approval"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/httpserver"
@@ -40,6 +41,8 @@ type Dispatcher struct {
 	pool    *worker.Pool
 	zone    func() []byte         // returns the local time zone, which is read only once
 	gitUser func() git.UserConfig // returns the user's current configuration of git
+
+	approvals approval.Used // of all principals and generations
 
 	workerCommand   []string
 	commands        secret.Commands // for secret values

@@ -82,13 +82,18 @@ func (v *view) recordOf(r *call.Request, p *catalog.Plugin) audit.Record {
 // outcome returns the outcome of a call for its audit record, and the code of its failure.
 func outcome(result call.Result, err error) (audit.Outcome, string) {
 	var failure *gateway.Failure
+	var ask *gateway.Ask
 	switch {
-	case errors.As(err, new(*gateway.Ask)):
+	case errors.As(err, &ask) && ask.Approval != nil:
+		return audit.Asked, opApprove
+	case ask != nil:
 		return audit.Asked, ""
 	case err == nil && result.Kind == call.ToolError:
 		return audit.ToolError, ""
 	case err == nil:
 		return audit.OK, ""
+	case errors.As(err, &failure) && isRefusal(failure.Code):
+		return audit.Denied, failure.Code
 	case errors.As(err, &failure) && failure.Code != string(engine.CodeCanceled):
 		return audit.Failed, failure.Code
 	case errors.As(err, new(*abi.Error)):

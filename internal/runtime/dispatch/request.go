@@ -107,6 +107,9 @@ func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(audit
 	if err := q.plugin.checkPluginVersion(&q.Request); err != nil {
 		return call.Result{}, err
 	}
+	if err := q.approve(record); err != nil {
+		return call.Result{}, err
+	}
 	if err := q.start(ctx); err != nil {
 		return call.Result{}, err
 	}

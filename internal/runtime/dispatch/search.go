@@ -45,7 +45,9 @@ func (s *search) Execute(ctx context.Context, n gateway.Notifier) (call.Result, 
 			failure = err
 		}
 		s.last.ResponseWritten() // releases the slot, since the response of this request is dropped
-		s.last = s.view.plugins[next.Index].enqueue(s.first.Request, false)
+		r := s.first.Request
+		r.Interaction.PluginVersion, r.Interaction.Approval = "", nil // what another plugin was approved for
+		s.last = s.view.plugins[next.Index].enqueue(r, false)
 		result, err = s.last.Execute(ctx, n)
 	}
 	switch {
