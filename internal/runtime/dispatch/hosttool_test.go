@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,10 +59,14 @@ func lastRecord(t *testing.T, w *hosttest.World) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
 	var l struct{ Kind, Plugin, Tool, Via, Outcome, Code, Arguments string }
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &l); err != nil {
-		t.Fatal(err)
+	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(string(log)), "\n")) {
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Kind != "server" { // the end of the session that made the request
+			break
+		}
 	}
 	return strings.Join([]string{l.Kind, l.Plugin, l.Tool, l.Via, l.Outcome, l.Code, l.Arguments}, " ")
 }
