@@ -25,8 +25,8 @@ type verified struct {
 	audience   []string
 	lacksScope bool // whether it lacks a scope that the server requires; no such token is in the cache
 	issuer     *issuer
-	keys       *keySet // of the issuer at that time
-	size       int     // see sizeOf
+	keys       digest // keySet.digest at that time
+	size       int    // see sizeOf
 }
 
 // sizeOf returns about as many bytes as claims take when they are decoded: a short member of an object takes far more than its text.
@@ -37,7 +37,8 @@ func sizeOf(claims []byte) int {
 
 // holds reports whether the result is still that of another verification: the token has not expired, and its issuer has the same keys.
 func (v *verified) holds(now time.Time) bool {
-	return now.Before(v.access.Expires) && v.issuer.current(now) == v.keys
+	keys := v.issuer.current(now)
+	return now.Before(v.access.Expires) && keys != nil && keys.digest == v.keys
 }
 
 // cache has the results for the tokens that were used last, by their digests. Only valid tokens get into it, so that others displace none.

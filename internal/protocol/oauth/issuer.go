@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-jose/go-jose/v4"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/download"
@@ -119,7 +118,7 @@ func (i *issuer) fetch(now time.Time) <-chan struct{} {
 	go func() {
 		keys, err := i.request()
 		if err == nil {
-			i.keys.Store(&keySet{keys, time.Now()})
+			i.keys.Store(keys)
 		} else if i.ctx.Err() == nil {
 			i.log.Warn("the keys of an issuer cannot be fetched: tokens are verified by those fetched before, if any", "issuer", i.name, "kept", keepKeys, "reason", err)
 		}
@@ -132,7 +131,7 @@ func (i *issuer) fetch(now time.Time) <-chan struct{} {
 }
 
 // request requests the metadata of the issuer, and then its keys.
-func (i *issuer) request() ([]jose.JSONWebKey, error) {
+func (i *issuer) request() (*keySet, error) {
 	ctx, cancel := context.WithTimeoutCause(i.ctx, fetchTimeout, fmt.Errorf("the issuer has not answered within %s", fetchTimeout))
 	defer cancel()
 	address, err := i.keysURL(ctx)
@@ -147,7 +146,7 @@ func (i *issuer) request() ([]jose.JSONWebKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}
-	return keys, nil
+	return &keySet{keys, digestOf(string(data)), time.Now()}, nil
 }
 
 func (i *issuer) get(ctx context.Context, address string) ([]byte, error) {

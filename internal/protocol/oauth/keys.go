@@ -25,6 +25,7 @@ const (
 // keySet are the keys of an issuer at one time. It is immutable.
 type keySet struct {
 	keys    []jose.JSONWebKey
+	digest  digest // of the document that they are from
 	fetched time.Time
 }
 

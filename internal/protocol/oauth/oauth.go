@@ -104,7 +104,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (*verified, error) 
 	if err != nil {
 		return nil, err
 	}
-	known.issuer, known.keys = i, keys
+	known.issuer, known.keys = i, keys.digest
 	return known, nil
 }
 

@@ -236,6 +236,26 @@ func TestVerifiedTokenIsNotVerifiedAgain(t *testing.T) {
 	}
 }
 
+// TestFetchedKeysThatAreTheSameKeepTokens checks that whoever causes the keys to be fetched does not have all tokens verified again.
+func TestFetchedKeysThatAreTheSameKeepTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider("ec")
+		v := p.verifier(t, nil)
+		token := sign("ec", usual(nil))
+		if _, err := v.Authenticate(t.Context(), token, ""); err != nil {
+			t.Fatal(err)
+		}
+		known, requested := v.verified.get(digestOf(token)), p.count()
+		time.Sleep(fetchPause)
+		if _, err := v.Authenticate(t.Context(), sign("ed", usual(nil)), ""); err == nil || p.count() == requested {
+			t.Fatalf("got %v after %d requests", err, p.count()-requested)
+		}
+		if !known.holds(time.Now()) {
+			t.Error("a known token is verified again")
+		}
+	})
+}
+
 // TestCacheIsBounded also checks that a cached token expires.
 func TestCacheIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
