@@ -82,5 +82,13 @@ func Operating(request, body string) []byte {
 	return Plugin(Code(Invoke(HostCall, 0, int32(len(request))), drop, Invoke(Output, int32(len(request)), int32(len(body)))), request+body).Bytes()
 }
 
+// Asking returns a module that responds to a request of more than size bytes with body, and to a shorter one with ask.
+func Asking(size int32, ask, body string) []byte {
+	const localGet, gtU, ifVoid, otherwise, end = 0x20, 0x4b, 0x04, 0x05, 0x0b
+	code := Code([]byte{localGet, 0}, I32(size), []byte{gtU, ifVoid, 0x40}, Invoke(Output, int32(len(ask)), int32(len(body))),
+		[]byte{otherwise}, Invoke(Output, 0, int32(len(ask))), []byte{end})
+	return Plugin(code, ask+body).Bytes()
+}
+
 // Crashing returns a module that traps when it is called.
 func Crashing() []byte { return Plugin([]byte{0x00}, "").Bytes() }

@@ -17,13 +17,7 @@ import (
 const longRequest = 400
 
 // asking returns a module that responds to a long request with done, and to a shorter one with ask.
-func asking(ask, done string) []byte {
-	const localGet, gtU, ifVoid, otherwise, end = 0x20, 0x4b, 0x04, 0x05, 0x0b
-	code := wasmtest.Code([]byte{localGet, 0}, wasmtest.I32(longRequest), []byte{gtU, ifVoid, 0x40},
-		wasmtest.Invoke(wasmtest.Output, int32(len(ask)), int32(len(done))), []byte{otherwise},
-		wasmtest.Invoke(wasmtest.Output, 0, int32(len(ask))), []byte{end})
-	return wasmtest.Plugin(code, ask+done).Bytes()
-}
+func asking(ask, done string) []byte { return wasmtest.Asking(longRequest, ask, done) }
 
 const (
 	askRoots   = `{"ask":{"requests":{"r":{"method":"roots/list"}},"state":"s"}}`
