@@ -26,6 +26,7 @@ var paramsValues = map[string]int{
 	abi.OpHTTPFetch:       1_000,  // 100 values of headers, each possibly in its own array
 	abi.OpClaims:          abi.MaxClaims + 10_000,
 	abi.OpNotify:          100_000, // forwarded without being decoded
+	abi.MethodToolsCall:   100_000, // likewise
 }
 
 // admit refuses an operation before its parameters are decoded: one for which the plugin has no grant at all, and one whose

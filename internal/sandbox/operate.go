@@ -127,7 +127,7 @@ func (b *Box) claims(ctx context.Context, names abi.Claims) (any, error) {
 // Operate answers a module's abi.HostRequest with an abi.HostResponse, or with the binary result of an operation.
 func (b *Box) Operate(ctx context.Context, request []byte) []byte {
 	result, err := b.perform(ctx, request)
-	if answer, ok := result.(binaryAnswer); ok { // which no operation returns with an error
+	if answer, ok := result.(binaryAnswer); ok && err == nil {
 		return answer
 	}
 	var response abi.HostResponse
@@ -150,7 +150,7 @@ func (b *Box) perform(ctx context.Context, request []byte) (any, error) {
 	if err := json.Unmarshal(request, &r); err != nil {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: "the request is not an operation: " + bounded(err.Error())}
 	}
-	o, ok := operations[r.Op]
+	o, ok := b.operation(r.Op)
 	withBytes, takesBytes := byteOperations[r.Op]
 	if !ok && !takesBytes {
 		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: fmt.Sprintf("this host does not support the operation %q: see the list of operations in docs/abi.md", bounded(r.Op))}
@@ -174,6 +174,21 @@ func (b *Box) perform(ctx context.Context, request []byte) (any, error) {
 		record(auditRecord(r, o.target, err))
 	}
 	return result, err
+}
+
+// callTools is the operation by which a script calls tools. Its result is a JSON array.
+var callTools = operation{func(b *Box, ctx context.Context, calls json.RawMessage) (any, error) {
+	results, err := b.config.Call(ctx, calls)
+	return binaryAnswer(results), err
+}, ""}
+
+// operation returns the operation with a name.
+func (b *Box) operation(name string) (operation, bool) {
+	if name == abi.MethodToolsCall && b.config.Call != nil {
+		return callTools, true
+	}
+	o, ok := operations[name]
+	return o, ok
 }
 
 // cutBytes separates the JSON of a request from the data bytes that follow it.

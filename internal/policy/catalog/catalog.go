@@ -35,7 +35,7 @@ type Catalog struct {
 // New decides what each plugin is granted and offers.
 func New(found *discovery.Found) *Catalog {
 	c := &Catalog{Found: found, Key: Key{Project: found.Project}, tools: map[string]*Tool{}}
-	c.isAlone = len(found.Candidates) == 1 && (found.Server == nil || found.Server.Name == "")
+	c.isAlone = found.Alone() && (found.Server == nil || found.Server.Name == "")
 	o := found.Options
 	flags := config.Flags{AllowWrite: o.AllowWrite, Env: o.Env, Alone: c.isAlone && !o.AllTools}
 	for i, candidate := range found.Candidates {

@@ -18,7 +18,7 @@ func (c *Catalog) For(client *config.Client, dir string) *Catalog {
 	view := &Catalog{Found: c.Found, tools: map[string]*Tool{}}
 	views := map[*Plugin]*Plugin{} // the plugins of view, by those of c
 	for _, p := range c.Plugins {
-		if client != nil && (p.Problem != "" || !client.AllowsPlugin(p.Name)) {
+		if client != nil && (p.Problem != "" || !p.IsHost() && !client.AllowsPlugin(p.Name)) {
 			continue
 		}
 		narrowed := c.PluginFor(p, client, dir)
@@ -29,7 +29,7 @@ func (c *Catalog) For(client *config.Client, dir string) *Catalog {
 	if client == nil {
 		view.Conflicts = c.Conflicts
 	}
-	view.isAlone = c.isAlone && len(view.Plugins) == 1
+	view.isAlone = c.isAlone && slices.ContainsFunc(view.Plugins, func(p *Plugin) bool { return !p.IsHost() })
 	view.indexTools()
 	view.claims.index(view.Plugins)
 	view.claims.keepOwners(&c.claims, views)
@@ -47,7 +47,7 @@ func (c *Catalog) PluginFor(p *Plugin, client *config.Client, dir string) *Plugi
 	if p.Grant.Reused { // the state of an instance would pass from one principal to another
 		view.Grant.Reused = false
 	}
-	if client != nil {
+	if client != nil && !p.IsHost() { // the runner of scripts has no grant, and the calls of scripts are decided one by one
 		places := placesOf(c.Found.Places, p.Name)
 		places.Client = dir
 		view.Grant = client.Narrow(p.Manifest, p.Entry, places, c.HostFiles, view.Grant)

@@ -19,7 +19,7 @@ func (c *Catalog) hostTools() *hosttool.Set {
 	}
 	var plugins []hosttool.Plugin
 	for _, p := range c.Plugins {
-		if p.Problem != "" || len(p.Tools) == 0 {
+		if p.Problem != "" || len(p.Tools) == 0 || p.IsHost() {
 			continue
 		}
 		var tools []gateway.Tool
@@ -32,7 +32,7 @@ func (c *Catalog) hostTools() *hosttool.Set {
 }
 
 // lists reports whether the tools of p are in the list of tools. Clients may call the others too.
-func (c *Catalog) lists(p *Plugin) bool { return c.host == nil || p.Entry.Listed }
+func (c *Catalog) lists(p *Plugin) bool { return c.host == nil || p.Entry.Listed || p.IsHost() }
 
 // claimHostTools withholds the tools of plugins that have the names of the host's own. A user who lets a client call such a tool has not agreed
 // to that of a plugin.
@@ -43,6 +43,9 @@ func (c *Catalog) claimHostTools() {
 	}
 	names := hosttool.Names(mode)
 	for _, p := range c.Plugins {
+		if p.IsHost() {
+			continue
+		}
 		for _, t := range p.Tools {
 			if p.Problem != "" || !slices.Contains(names, t.Offered) {
 				continue

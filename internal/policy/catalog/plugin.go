@@ -77,6 +77,11 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 	return p
 }
 
+// IsHost reports whether the plugin is the host's own runner of scripts, which the config does not name.
+func (p *Plugin) IsHost() bool {
+	return p.Manifest != nil && p.Manifest.Module.Kind == manifest.KindScript
+}
+
 // IsFaulty reports whether the plugin is left out because of an error in a file, which somebody has to correct.
 func (p *Plugin) IsFaulty() bool {
 	return p.Problem != "" && p.Problem != p.Grant.LeftOut && !strings.HasPrefix(p.Problem, notYet)

@@ -14,8 +14,9 @@ const (
 	Unknown    = "unknown"     // no plugin has what was requested
 	NotGranted = "not_granted" // a plugin has what was requested, but the config or the flags withhold it
 	LeftOut    = "left_out"    // the plugin that has what was requested is left out
-	Writes     = "writes"      // read_tool was to call a tool that writes
+	Writes     = "writes"      // read_tool, or a script, was to call a tool that writes
 	Reads      = "reads"       // write_tool was to call a tool that only reads
+	Indirect   = "indirect"    // run_script, which only clients call, was to be called by a tool of the host or by a script
 )
 
 // Refusal returns the reason why no plugin answers a request, and the plugin that has what was requested; nil if the reason is

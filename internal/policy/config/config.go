@@ -78,12 +78,13 @@ type Server struct {
 }
 
 // ToolModes are the values of the key tools in [server], the default first.
-var ToolModes = []string{ToolsAll, ToolsSearch}
+var ToolModes = []string{ToolsAll, ToolsSearch, ToolsCode}
 
 // Values of the key tools in [server].
 const (
 	ToolsAll    = "all"    // all tools are listed
 	ToolsSearch = "search" // tools are found and called by the host's own tools
+	ToolsCode   = "code"   // tools are found by the host's own tools, and those that read are called by scripts
 )
 
 // toolsListed is the value of the key tools of a plugin whose tools are listed in every mode.

@@ -93,6 +93,9 @@ func findAll(o Options, read configReader) (*Found, error) {
 	}
 	found.source = source
 	found.Options, found.Places, found.CacheDir, found.Ceiling = o, places, cacheDir(o.System), ceiling
+	if err := found.addScript(); err != nil {
+		return nil, err
+	}
 	if err := found.applyCeiling(); err != nil {
 		return nil, err
 	}
@@ -126,7 +129,7 @@ func find(o Options, places config.Places, source Source, read configReader) (*F
 	case o.Development != nil:
 		found.Candidates, err = o.Development.candidates(c)
 	case c != nil:
-		found.Candidates = readManifests(o, c.Plugins)
+		found.Candidates = refuseHost(readManifests(o, c.Plugins))
 		found.Projects, err = findProjects(c, places)
 	default:
 		found.Candidates, untrusted, err = searchFolders(o)

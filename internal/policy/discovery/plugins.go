@@ -59,14 +59,14 @@ func (c Candidate) isBuilt() bool {
 func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 	if named, by := namedFolder(o); named != "" {
 		plugins, err := searchFolder(o, o.System.absolute(named), named, by)
-		return plugins, nil, err
+		return withoutHost(plugins), nil, err
 	}
 	var looked []string
 	unbuilt := false
 	beside, here := usualFolders(o.System)
 	for _, dir := range []string{beside, here} {
 		dirs, err := pluginFolders(dir)
-		plugins := readManifests(o, entries(dirs))
+		plugins := withoutHost(readManifests(o, entries(dirs)))
 		if dir == beside && err == nil {
 			err = checkInstalled(o.System, plugins)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
@@ -27,12 +28,20 @@ func (s *Set) describeFind() (gateway.Tool, bool) {
 func (s *Set) callers() string {
 	var names []string
 	if _, ok := s.describeRead(); ok {
-		names = append(names, Read)
+		names = append(names, s.reader())
 	}
 	if _, ok := s.describeWrite(); ok {
 		names = append(names, Write)
 	}
 	return strings.Join(names, " or ")
+}
+
+// reader names the tool by which tools that read are called.
+func (s *Set) reader() string {
+	if s.mode == config.ToolsCode {
+		return Script
+	}
+	return Read
 }
 
 func (s *Set) describeDescribe() (gateway.Tool, bool) {

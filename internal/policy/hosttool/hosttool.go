@@ -21,6 +21,7 @@ const (
 	Describe = "describe_tools"
 	Read     = "read_tool"  // calls a tool that reads
 	Write    = "write_tool" // calls a tool that writes
+	Script   = "run_script" // runs a script that calls tools that read; the plugin that runs scripts offers it
 )
 
 // definition is a tool of the host itself.
@@ -34,14 +35,14 @@ type definition struct {
 
 // definitions are the host's own tools, in the order in which they are listed.
 func definitions() []definition {
-	searching := []string{config.ToolsSearch}
+	searching, both := []string{config.ToolsSearch}, []string{config.ToolsSearch, config.ToolsCode}
 	return []definition{
-		{Find, searching, `{"type":"object","properties":{"query":{"type":"string","maxLength":500,"description":"words for what you want to do"},` +
+		{Find, both, `{"type":"object","properties":{"query":{"type":"string","maxLength":500,"description":"words for what you want to do"},` +
 			`"limit":{"type":"integer","minimum":1,"maximum":20,"default":5}},"required":["query"],"additionalProperties":false}`, (*Set).describeFind},
-		{Describe, searching, `{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":20},` +
+		{Describe, both, `{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":20},` +
 			`"format":{"enum":["typescript","schema"],"default":"typescript"}},"required":["names"],"additionalProperties":false}`, (*Set).describeDescribe},
 		{Read, searching, innerInput, (*Set).describeRead},
-		{Write, searching, innerInput, (*Set).describeWrite},
+		{Write, both, innerInput, (*Set).describeWrite},
 	}
 }
 
@@ -50,6 +51,9 @@ const innerInput = `{"type":"object","properties":{"name":{"type":"string"},"arg
 // Names returns the names that are the host's own in a mode. No plugin offers a tool of such a name.
 func Names(mode string) []string {
 	var names []string
+	if mode == config.ToolsCode {
+		names = append(names, Script)
+	}
 	for _, d := range definitions() {
 		if slices.Contains(d.modes, mode) {
 			names = append(names, d.name)

@@ -67,7 +67,7 @@ const (
 type Module struct {
 	File   string // path of the module relative to Manifest.Dir
 	Line   int    // line of the key module.file
-	Kind   string // kind of the module: KindABI1, KindCommand or KindExtism
+	Kind   string // kind of the module, such as KindABI1
 	SHA256 string // digest of the module in lower-case hex; empty in a source tree, since the build sets it
 }
 
@@ -76,6 +76,7 @@ const (
 	KindABI1    = "abi-1"   // the module implements ABI 1
 	KindCommand = "command" // the module is a program for WASI preview 1, which runs once for each call
 	KindExtism  = "extism"  // the module is a plugin of the MCP host hyper-mcp
+	KindScript  = "script"  // the module implements ABI 1 and runs the scripts of clients: only the host itself uses it
 )
 
 // Build states how the module is built. Either Go or Command is set. If the manifest has no [build], neither is.

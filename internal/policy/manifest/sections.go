@@ -67,7 +67,7 @@ func (m *Manifest) readModule(t *tomlfile.Table) {
 	m.Module = Module{
 		Line:   t.LineOf("file"),
 		File:   t.Required("file", `write file = "plugin.wasm" in [module]: the compiled module's path in this directory`),
-		Kind:   t.OneOf("kind", KindABI1, KindCommand, KindExtism),
+		Kind:   t.OneOf("kind", KindABI1, KindCommand, KindExtism, KindScript),
 		SHA256: ReadDigest(t, "sha256"),
 	}
 	checkVisible(t, "file", m.Module.File)

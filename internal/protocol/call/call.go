@@ -20,6 +20,8 @@ type Request struct {
 	Address   string          // IP address of the client; empty on stdio
 	ID        []byte          // of the JSON-RPC request, as the client sent it
 	Via       string          // tool of the host whose arguments contained the call; empty: none
+	Parent    string          // ID of the audit record of the script that makes the call; empty if a client makes it
+	RecordID  string          // ID of the audit record of the call itself; empty until it begins, and if none is kept
 
 	// Members of Params, as the client sent them; nil or empty if absent.
 	Arguments json.RawMessage // arguments of a tool or prompt

@@ -62,7 +62,7 @@ func (b *Backend) Find(r call.Request) (gateway.Queued, *abi.Error) {
 		a.end(0, time.Now())
 		return nil, refused
 	}
-	return &counted{Queued: found, account: a}, nil
+	return &counted{Queued: found, account: a, limits: l}, nil
 }
 
 // BeginQuestion counts a call that waits for an answer of its client until end is called. why is the reason why it may not; empty if it may.
@@ -84,13 +84,14 @@ func (b *Backend) BeginQuestion(p *call.Principal) (end func(), why string) {
 type counted struct {
 	gateway.Queued
 	account *Account
+	limits  Limits
 	ended   sync.Once
 }
 
 // Execute implements gateway.Queued.
 func (c *counted) Execute(ctx context.Context, n gateway.Notifier) (result call.Result, err error) {
 	defer func() { c.ended.Do(func() { c.account.end(result.Fuel, time.Now()) }) }()
-	return c.Queued.Execute(ctx, n)
+	return c.Queued.Execute(context.WithValue(ctx, countedKey{}, c), n)
 }
 
 // ResponseWritten implements gateway.ResponseWritten.

@@ -141,13 +141,21 @@ func (a *Account) begin(l Limits, now time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.turn(now)
-	switch {
-	case l.Fuel > 0 && a.fuel >= l.Fuel:
-		return &Exceeded{"fuel_per_day", l.Fuel, untilTomorrow(now)}
-	case l.Concurrent > 0 && a.calls >= l.Concurrent:
+	if err := a.fuelLeft(l, now); err != nil {
+		return err
+	}
+	if l.Concurrent > 0 && a.calls >= l.Concurrent {
 		return &Exceeded{Key: "concurrent", Limit: l.Concurrent}
 	}
 	a.calls++
+	return nil
+}
+
+// fuelLeft returns an *Exceeded if the fuel of the day is used up. The caller holds the lock.
+func (a *Account) fuelLeft(l Limits, now time.Time) error {
+	if l.Fuel > 0 && a.fuel >= l.Fuel {
+		return &Exceeded{"fuel_per_day", l.Fuel, untilTomorrow(now)}
+	}
 	return nil
 }
 

@@ -39,6 +39,7 @@ type Record struct {
 	Time    time.Time // zero: now
 	Kind    Kind
 	ID      string // ID of the call, from Log.NewID; a refused operation has the ID of its call
+	Parent  string // ID of the script that made the call
 	Plugin  string
 	Version string // version of the plugin
 	Digest  string // digest of the plugin's module
@@ -106,6 +107,7 @@ func (l *line) encode(r *Record, arguments string) {
 	l.time("time", r.Time)
 	l.text("kind", string(r.Kind), maxWord)
 	l.text("id", r.ID, maxWord)
+	l.text("parent", r.Parent, maxWord)
 	l.text("plugin", r.Plugin, maxName)
 	l.text("version", r.Version, maxName)
 	l.text("digest", r.Digest, maxName)

@@ -31,14 +31,16 @@ func through(r call.Request, name string, arguments []byte) call.Request {
 	return r
 }
 
-// enqueueInner queues a call that came through a tool of the host. It is executed like a direct one. That a tool writes is decided as for
+// enqueueInner queues a call that came through a tool of the host, which may be a script. It is executed like a direct one. That a tool writes is decided as for
 // read_only.
 func (v *view) enqueueInner(r call.Request) (gateway.Queued, *abi.Error) {
 	tool := v.catalog.Tool(r.Name)
 	switch {
 	case tool == nil:
 		return nil, v.unknown(r)
-	case tool.Write && r.Via == hosttool.Read:
+	case tool.Plugin.IsHost(): // only its clients run scripts
+		return v.refuse(r, tool, catalog.Indirect, "cannot be called by "+r.Via), nil
+	case tool.Write && r.Via != hosttool.Write:
 		return v.refuse(r, tool, catalog.Writes, "writes: call it by "+hosttool.Write), nil
 	case !tool.Write && r.Via == hosttool.Write:
 		return v.refuse(r, tool, catalog.Reads, "only reads: call it by "+hosttool.Read), nil

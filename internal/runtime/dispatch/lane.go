@@ -29,11 +29,34 @@ func (g *generation) configureLanes() {
 		}
 	}
 	for l, p := range most {
-		l.configure(p.Grant.Limits.Concurrency, p.Manifest.Reads)
+		l.configure(g.slots(p), p.Manifest.Reads)
 	}
 }
 
-// laneKey identifies the lane of a plugin. The area is that of the project, as discovery.Found has it; it is empty for all projects if the
+// Memory of a worker beyond what its module may use, in bytes: of one that runs scripts, and of any other.
+const (
+	scriptWorker = 48 << 20
+	otherWorker  = 96 << 20
+)
+
+// slots returns how many calls of a plugin run at the same time. Scripts keep their memory while they wait for their calls, so that at most as
+// many run as leave room for the largest of these.
+func (g *generation) slots(p *plugin) int {
+	limits := p.Grant.Limits
+	if !p.IsHost() {
+		return limits.Concurrency
+	}
+	var largest int64
+	for other := range g.plugins() {
+		if other.Problem == "" && !other.IsHost() {
+			largest = max(largest, other.Grant.Limits.Memory)
+		}
+	}
+	room := (g.catalog().Memory() - largest - otherWorker) / (limits.Memory + scriptWorker)
+	return int(max(1, min(int64(limits.Concurrency), room)))
+}
+
+// laneKey identifies the lane of a plugin. Scripts of all projects have one lane, which bounds their memory. The area is that of the project, as discovery.Found has it; it is empty for all projects if the
 // plugin may write outside of its project, since calls in two projects could then write the same files.
 type laneKey struct{ plugin, area string }
 
@@ -57,12 +80,13 @@ func (g *generation) lane(c *catalog.Catalog, plugin string) *lane {
 	return l
 }
 
-// widePlugins returns the names of the plugins that may write outside of the project and of their state directory.
+// widePlugins returns the names of the plugins that have one lane for all projects: those that may write outside of the project and of their
+// state directory, and the runner of scripts.
 func widePlugins(all []*catalog.Catalog) map[string]bool {
 	wide := map[string]bool{}
 	for _, c := range all {
 		for _, p := range c.Plugins {
-			if p.Problem == "" && writesOutside(p.Grant, c.Places) {
+			if p.Problem == "" && (p.IsHost() || writesOutside(p.Grant, c.Places)) {
 				wide[p.Name] = true
 			}
 		}

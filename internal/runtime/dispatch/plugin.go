@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 )
 
@@ -22,6 +23,7 @@ type plugin struct {
 type runner struct {
 	plugin  atomic.Pointer[plugin]    // a plugin in the latest generation that has this runner
 	worker  func() *worker.Supervisor // returns the worker, which the first call creates
+	scripts *principalWorkers         // the workers in place of worker, if principals share none; nil if they do
 	network func() (*network, error)
 	started atomic.Bool // whether the function worker has been called
 
@@ -35,14 +37,30 @@ func newRunner(p *plugin) *runner {
 	r.plugin.Store(p)
 	if p.Problem == "" {
 		r.worker, r.network = sync.OnceValue(p.newWorker), sync.OnceValues(p.openNetwork)
+		if p.IsHost() {
+			r.scripts = &principalWorkers{start: p.newWorker}
+		}
 	}
 	return r
 }
 
+// workerOf returns the worker for a call. done must be called after the call.
+func (r *runner) workerOf(q *call.Request) (_ *worker.Supervisor, done func()) {
+	if r.scripts != nil {
+		return r.scripts.use(q.Principal.ID)
+	}
+	return r.worker(), func() {}
+}
+
 // retire ends the worker processes after their last call has ended.
 func (r *runner) retire() {
-	if r.started.Load() {
-		r.worker().Retire("the plugin's configuration has changed")
+	const why = "the plugin's configuration has changed"
+	switch {
+	case !r.started.Load():
+	case r.scripts != nil:
+		r.scripts.retire(why)
+	default:
+		r.worker().Retire(why)
 	}
 }
 
@@ -51,7 +69,11 @@ func (r *runner) close() {
 	if !r.started.Load() {
 		return
 	}
-	r.worker().Close()
+	if r.scripts != nil {
+		r.scripts.close()
+	} else {
+		r.worker().Close()
+	}
 	if n, err := r.network(); err == nil {
 		n.close()
 	}

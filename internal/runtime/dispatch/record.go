@@ -41,6 +41,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	}
 	record := q.view.recordOf(q.Request, q.plugin)
 	record.Time, record.Kind, record.ID = time.Now(), audit.KindCall, log.NewID()
+	q.RecordID = record.ID
 	record.BytesIn, record.Arguments, record.Round = int64(len(q.Params)), q.Arguments, q.Interaction.Round
 	if q.Method == abi.MethodComplete {
 		record.Arguments = q.Argument
@@ -71,7 +72,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 // recordOf returns what all records of a request have in common. p is the plugin that the request is for; nil if there is none.
 func (v *view) recordOf(r *call.Request, p *catalog.Plugin) audit.Record {
 	record := audit.Record{
-		Client: r.Client, Principal: r.Principal.ID, Address: r.Address, Request: r.ID, Project: v.catalog.Project, Method: r.Method, Tool: r.Name, Via: r.Via,
+		Client: r.Client, Principal: r.Principal.ID, Address: r.Address, Request: r.ID, Project: v.catalog.Project, Method: r.Method, Tool: r.Name, Via: r.Via, Parent: r.Parent,
 	}
 	if p != nil {
 		record.Plugin, record.Version, record.Digest = p.Name, p.Manifest.Version, p.Manifest.Module.SHA256

@@ -131,14 +131,23 @@ func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(audit
 	}
 	q.Recorded = record != nil
 	notify := &pluginNotifier{Notifier: n, plugin: q.plugin}
-	result, err := q.plugin.runner.worker().Call(ctx, worker.Hooked{
-		Request: &q.Request, Operate: q.plugin.operator(notify, session), Record: record, Waiting: func() { notify.reportStart(ctx) },
+	operate := q.plugin.operator(notify, session)
+	if q.plugin.IsHost() {
+		operate = q.withNested(n, operate)
+	}
+	worked, done := q.plugin.runner.workerOf(&q.Request)
+	defer done()
+	result, err := worked.Call(ctx, worker.Hooked{
+		Request: &q.Request, Operate: operate, Record: record, Waiting: func() { notify.reportStart(ctx) },
 	})
 	switch {
 	case err != nil:
 		return result, q.failed(err)
 	case result.Kind == call.Asks:
 		return result, q.asks(result, record)
+	case q.plugin.IsHost():
+		defer q.ResponseWritten() // the result is small, and a client that does not read it must not keep others from running scripts
+		return scriptResult(result)
 	}
 	return result, nil
 }

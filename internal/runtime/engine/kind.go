@@ -21,10 +21,11 @@ type Kind string
 const (
 	ABI1    Kind = "abi-1"   // the module implements ABI 1
 	Command Kind = "command" // the module is a program for WASI preview 1
+	Script  Kind = "script"  // the module implements ABI 1, imports nothing else, and may call tools
 )
 
 // kinds are the kinds of modules that this engine runs.
-var kinds = map[Kind]kind{ABI1: abi1{}, Command: command{}, Extism: extismKind{}}
+var kinds = map[Kind]kind{ABI1: abi1{}, Command: command{}, Extism: extismKind{}, Script: script{}}
 
 // kind is what differs between the kinds of modules: how a request becomes a run of an export. Compiling, metering, limits, the file
 // tree, the environment, pooling and restoring of instances must not depend on the kind.

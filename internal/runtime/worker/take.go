@@ -116,12 +116,21 @@ func (c *conn) takeOperation(p *pending, payload []byte) error {
 func (p *pending) perform(ctx context.Context, operation wire.Operation) (err error) {
 	c := p.conn
 	defer guard.Recover(c.log, servingWorker, &err)
-	reply := p.operate(ctx, operation)
+	reply := p.operateSuspended(ctx, operation)
 	c.mu.Lock()
 	p.busy = false
 	c.mu.Unlock()
 	_ = c.out.Write(wire.TypeReply, p.number, reply.Encode()...) // a connection that ended fails the call by itself
 	return nil
+}
+
+// operateSuspended performs an operation. While it consists of calls in other workers, the call that waits for them is suspended.
+func (p *pending) operateSuspended(ctx context.Context, operation wire.Operation) wire.Reply {
+	if account := p.conn.account; operation.Op == abi.MethodToolsCall && account != nil {
+		account.Suspend()
+		defer account.Resume()
+	}
+	return p.operate(ctx, operation)
 }
 
 // endOperations cancels the call's operations and waits for them.

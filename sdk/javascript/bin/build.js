@@ -19,11 +19,11 @@ const ENGINE_SHA256 = "d4c9375f2b1ca4dc95f72c8aa2982a7a9951ac8011490d79c6582df73
 const EXPORTS = new Set(["memory", "_initialize", "bulkhead_abi_1", "bulkhead_call"]);
 const FEATURES = ["bulk-memory", "bulk-memory-opt", "sign-ext", "nontrapping-float-to-int", "mutable-globals", "multivalue", "reference-types"];
 
-/** Writes the module of a script to the file out. */
-export async function build(script, out, { minify = false } = {}) {
+/** Writes the module of a script to the file out. Without system, the module imports only the functions of ABI 1. */
+export async function build(script, out, { minify = false, system = true } = {}) {
   if (!existsSync(script)) throw new BuildError(`there is no file ${script}`);
   const { source, map } = await bundle(realpathSync(script), minify);
-  const module = strip(merge(source, map));
+  const module = strip(merge(source, map, system));
   const temporary = `${out}.${process.pid}.tmp`;
   try {
     writeFileSync(temporary, module);
@@ -128,8 +128,8 @@ const oneSDK = {
   },
 };
 
-/** Joins the glue, the engine and a script. */
-function merge(source, map) {
+/** Joins the glue, the engine, a script, and what takes the place of the system if the module is to have none. */
+function merge(source, map, system) {
   const engine = require.resolve("quickjs-wasi/quickjs.wasm");
   const digest = createHash("sha256").update(readFileSync(engine)).digest("hex");
   if (digest !== ENGINE_SHA256) throw new Error(`${engine} has the SHA-256 ${digest}, not ${ENGINE_SHA256}: install quickjs-wasi 3.6.2`);
@@ -141,6 +141,7 @@ function merge(source, map) {
     writeFileSync(script, scriptModule(Buffer.from(source), Buffer.from(map)));
     // The glue comes first, so that its _initialize keeps the name.
     const modules = [path.join(root, "wasm", "glue.wat"), "env", engine, "engine", script, "script"];
+    if (!system) modules.push(path.join(root, "wasm", "nosystem.wat"), "wasi_snapshot_preview1");
     const options = ["--rename-export-conflicts", ...FEATURES.map((feature) => `--enable-${feature}`), "-o", merged];
     const { status, error, stderr } = spawnSync(process.execPath, [tool, ...modules, ...options], { encoding: "utf8" });
     if (error || status !== 0) throw new Error(`wasm-merge failed (${error ?? status}): ${stderr}`);

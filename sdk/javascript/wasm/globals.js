@@ -74,12 +74,13 @@ globalThis.queueMicrotask ??= (callback) => void Promise.resolve().then(callback
 
 // Timers run when nothing else is left to do in a call. Those that are left when the handler has responded are dropped.
 const timers = new Map();
+const { now } = Date; // a script may replace the global
 let lastTimer = 0;
 
 function schedule(callback, delay, args, interval) {
   if (typeof callback !== "function") throw new TypeError("the callback of a timer is not a function");
   const milliseconds = Math.max(1, Number(delay) || 0);
-  timers.set(++lastTimer, { at: Date.now() + milliseconds, run: () => callback(...args), interval: interval ? milliseconds : 0 });
+  timers.set(++lastTimer, { at: now() + milliseconds, run: () => callback(...args), interval: interval ? milliseconds : 0 });
   return lastTimer;
 }
 
@@ -96,8 +97,8 @@ export function runUntil(done) {
     let first;
     for (const [id, timer] of timers) if (!first || timer.at < first[1].at) first = [id, timer];
     const [id, timer] = first;
-    system.sleep(timer.at - Date.now());
-    if (timer.interval) timer.at = Date.now() + timer.interval;
+    system.sleep(timer.at - now());
+    if (timer.interval) timer.at = now() + timer.interval;
     else timers.delete(id);
     Promise.resolve().then(timer.run);
   }

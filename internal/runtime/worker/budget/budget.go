@@ -12,6 +12,9 @@
 // makes room for the first request; calls that end. If all calls wait for memory, one that has written nothing ends with ErrBusy, so that
 // there is no deadlock: the newest one of the principal with most of them. If all of them have written something, it gets ErrRefused
 // instead, and continues without the memory.
+//
+// A call can wait for calls that it makes itself in other workers: it is suspended. It frees no memory then, so it counts as one that waits.
+// What it waits for gets memory beyond the budget if all else are suspended: its caller admits no more such calls than leave room for theirs.
 package budget
 
 import (
@@ -86,6 +89,7 @@ type Account struct {
 	worker   Worker // nil until Serve
 	credit   int64
 	waiting  int    // number of calls that wait for credit
+	nesting  int    // number of calls that are suspended
 	used     uint64 // value of Budget.uses at the last use
 	answered bool   // whether the worker has answered to Tell(true)
 	ending   bool   // whether Evict has ended the process
@@ -231,6 +235,22 @@ func (a *Account) Left() {
 	a.use()
 	a.budget.settle()
 }
+
+// Suspend states that a call of the worker waits for other calls, until Resume is called.
+func (a *Account) Suspend() { a.nest(1) }
+
+// Resume states that a suspended call continues.
+func (a *Account) Resume() { a.nest(-1) }
+
+func (a *Account) nest(n int) {
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	a.nesting += n
+	a.budget.settle()
+}
+
+// isSuspended reports whether the worker has calls, all of which are suspended.
+func (a *Account) isSuspended() bool { return a.nesting > 0 && a.worker.Active() <= a.nesting }
 
 // Close returns all credit when the process has ended. Further calls have no effect.
 func (a *Account) Close() {

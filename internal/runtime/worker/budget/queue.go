@@ -150,13 +150,19 @@ func (b *Budget) grant(w *waiter) {
 	b.end(w, nil)
 }
 
-// fits reports whether a request can be granted now. The only call of the only worker gets more than the budget, because no other call
-// could free memory.
+// fits reports whether a request can be granted now. The only call of the only worker that is not suspended gets more than the budget,
+// because no other call could free memory.
 func (b *Budget) fits(w *waiter) bool {
 	if w.account == nil || b.credit+w.bytes <= b.total {
 		return true
 	}
-	return b.credit == w.account.credit && w.isAlone()
+	others := b.credit - w.account.credit
+	for a := range b.accounts {
+		if a != w.account && a.isSuspended() {
+			others -= a.credit
+		}
+	}
+	return others == 0 && w.isAlone()
 }
 
 // isAlone reports whether the request is of the only call of its worker.
@@ -205,7 +211,7 @@ func (b *Budget) breakDeadlock() {
 // progresses reports whether memory may become free without further action: a worker starts or ends, or a call runs that does not wait.
 func (b *Budget) progresses() bool {
 	for a := range b.accounts {
-		if a.ending || a.worker == nil && a.waiting == 0 || a.worker != nil && a.worker.Active() > a.waiting {
+		if a.ending || a.worker == nil && a.waiting == 0 || a.worker != nil && a.worker.Active() > a.waiting+a.nesting {
 			return true
 		}
 	}
@@ -291,6 +297,8 @@ func (b *Budget) evict(first *waiter) bool {
 			idle = append(idle, a)
 			room += a.credit
 			busy -= a.credit
+		case a != first.account && a.isSuspended():
+			busy -= a.credit // it does not prevent first from getting more than the budget
 		}
 	}
 	need := first.bytes
@@ -298,7 +306,7 @@ func (b *Budget) evict(first *waiter) bool {
 		if busy > first.account.credit || !first.isAlone() {
 			return false // the memory of idle workers does not suffice
 		}
-		need = b.total // the first request gets more than the budget, and so the worker must be the only one
+		need = b.total // the first request gets more than the budget, and so the worker must be the only one that is not suspended
 	} else {
 		for _, w := range b.waiters {
 			if w != first && need+w.bytes > room {

@@ -79,6 +79,9 @@ func boxConfig(setup wire.Setup, derive func(context.Context, sandbox.Derivation
 	if setup.HTTP {
 		c.Fetch = fetch
 	}
+	if engine.Kind(setup.Kind) == engine.Script {
+		c.Call = callTools
+	}
 	for i, m := range setup.Mounts {
 		if m.State {
 			c.State = m.Path
@@ -157,6 +160,14 @@ func operate[R any](ctx context.Context, op string, params any) (result R, err e
 		return result, err
 	}
 	return result, json.Unmarshal(text, &result)
+}
+
+func callTools(ctx context.Context, calls []byte) ([]byte, error) {
+	c := runningOf(ctx)
+	if c == nil {
+		return nil, errNoCall
+	}
+	return c.operate(ctx, abi.MethodToolsCall, calls)
 }
 
 func claimed(ctx context.Context, names abi.Claims) (abi.Claims, error) {

@@ -21,7 +21,7 @@ type requester func(context.Context, engine.Prepared) (engine.Held, error)
 // newRequester returns the requester of the module's kind.
 func newRequester(setup wire.Setup, module *engine.Module) (requester, error) {
 	switch kind := engine.Kind(setup.Kind); kind {
-	case "", engine.ABI1:
+	case "", engine.ABI1, engine.Script:
 		return module.Call, nil
 	case engine.Extism:
 		return extismRequester(module)

@@ -1,0 +1,243 @@
+package host_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+)
+
+// operator returns a module that performs a host operation, logs its result, and answers with body.
+func operator(request, body string) []byte {
+	const localGet, localSet, callFunction, free = 0x20, 0x21, 0x10, 40_000
+	return wasmtest.Plugin(wasmtest.Code(
+		wasmtest.Invoke(wasmtest.HostCall, 0, int32(len(request))), localSet, 0,
+		wasmtest.I32(free), localGet, 0, callFunction, wasmtest.HostResult,
+		wasmtest.I32(3), wasmtest.I32(free), localGet, 0, callFunction, wasmtest.Log,
+		wasmtest.Invoke(wasmtest.Output, int32(len(request)), int32(len(body))),
+	), request+body).Bytes()
+}
+
+// scriptModule is the runner of scripts, as a module that makes the same calls whatever the script is. It shows what the host does with them;
+// tests/script_test.go runs scripts.
+func scriptModule(calls string) hosttest.Files {
+	module := operator(`{"op":"tools/call","params":`+calls+`}`, `{"result":{"content":[],"structuredContent":{"value":"[1]"}}}`)
+	return hosttest.Plugin("script", module, "kind = \"script\"\n[limits]\nmemory = \"1MiB\"\n[[tools]]\nname = \"run_script\"\ndescription = \"runs\"\naccess = \"read\"\n")
+}
+
+// scripted are plugins that scripts call: notes_read has structured content, notes_text none, notes_fail fails, notes_ask asks the client.
+func scripted() hosttest.Files {
+	f := hosttest.Files{}
+	for name, body := range map[string]string{
+		"read": `{"result":{"content":[{"type":"text","text":"two"}],"structuredContent":{"n":2}}}`,
+		"text": `{"result":{"content":[{"type":"text","text":"a"},{"type":"resource","resource":{"uri":"x:y","text":"b"}},{"type":"image","data":"","mimeType":"image/png"}]}}`,
+		"fail": `{"result":{"content":[{"type":"text","text":"no such note"}],"isError":true}}`,
+		"ask":  `{"ask":{"requests":{"a":{"method":"roots/list"}}}}`,
+		"huge": `{"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 10_000) + `"}]}}`,
+	} {
+		more := hosttest.Reads("notes_" + name)
+		if name == "ask" {
+			more = "[capabilities]\nask = [\"roots\"]\n" + more
+		}
+		if name == "read" {
+			more += "[tools.input]\ntype = 'object'\nadditionalProperties = false\nproperties.id = { type = 'integer' }\n" + hosttest.Writes("notes_write")
+		}
+		for path, content := range hosttest.Plugin("notes-"+name, wasmtest.Answering(body), more) {
+			f[path] = content
+		}
+	}
+	return f
+}
+
+func openScripts(t *testing.T, calls, config string) (*host.Host, *hosttest.World) {
+	t.Helper()
+	w := hosttest.New(t, scripted(), scriptModule(calls))
+	for _, name := range []string{"text", "read", "fail", "ask", "huge"} {
+		config = "[[plugins]]\nname = 'notes-" + name + "'\n" + config
+	}
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": strings.ReplaceAll(config, "DIR", w.Dir)})
+	o := w.Options()
+	o.Tools = "code"
+	h, err := host.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close(t.Context()) })
+	return h, w
+}
+
+func TestCallsOfScripts(t *testing.T) {
+	t.Parallel()
+	many := "[" + strings.TrimSuffix(strings.Repeat(`{"name":"notes_read"},`, 65), ",") + "]"
+	for name, test := range map[string]struct{ calls, want string }{
+		"structured content":   {`[{"name":"notes_read","arguments":{"id":1}}]`, `[{"value":{"n":2}}]`},
+		"text":                 {`[{"name":"notes_text"}]`, `[{"value":"a\nb\n[content of the type image, which a script does not get: call the tool directly]"}]`},
+		"several":              {`[{"name":"notes_fail"},{"name":"notes_read"},{"name":"notes_read"}]`, `[{"error":"no such note"},{"value":{"n":2}},{"value":{"n":2}}]`},
+		"none":                 {`[]`, `[]`},
+		"one that writes":      {`[{"name":"notes_write"}]`, `[{"error":"bulkhead: notes_write writes: call it by write_tool"}]`},
+		"a script":             {`[{"name":"run_script"}]`, `[{"error":"bulkhead: run_script cannot be called by run_script"}]`},
+		"a tool of the host":   {`[{"name":"write_tool","arguments":{"name":"notes_write"}}]`, `[{"error":"Unknown tool: write_tool"}]`},
+		"unknown":              {`[{"name":"__proto__"},{"name":""}]`, `[{"error":"Unknown tool: __proto__"},{"error":"Unknown tool: \"\""}]`},
+		"a name that looks so": {`[{"name":"notes_reаd"}]`, `[{"error":"Unknown tool: notes_reаd"}]`}, // with a Cyrillic letter
+		"wrong arguments":      {`[{"name":"notes_read","arguments":{"id":"x"}}]`, `[{"error":"bulkhead: notes_read was called with arguments that do not match its schema`},
+		"one that asks":        {`[{"name":"notes_ask"}]`, `[{"error":"notes_ask needs an answer of the user, which a script cannot give: call it directly, not by a script"}]`},
+		"no array":             {`{"name":"notes_read"}`, `{"error":{"code":"invalid"`},
+		"no object":            {`[{"name":"notes_read","arguments":[]}]`, `{"error":{"code":"invalid"`},
+		"too many at a time":   {many, `{"error":{"code":"invalid","message":"a script makes at most 64 calls at a time"}}`},
+		"too deep":             {`[{"name":"notes_read","arguments":` + strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200) + `}]`, `{"error":{"code":"invalid"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, w := openScripts(t, test.calls, "")
+			answer := hosttest.Call(t, h, "run_script", `{}`)
+			if !strings.Contains(string(answer.Result), `"structuredContent":{"value":[1]}`) {
+				t.Errorf("got %s", answer.Result)
+			}
+			if log := w.Log.String(); !strings.Contains(log, test.want) {
+				t.Errorf("want %s in\n%s", test.want, log)
+			}
+		})
+	}
+}
+
+// A client that is offered fewer tools has scripts with fewer tools: what is withheld does not exist.
+func TestScriptsSeeOnlyWhatTheirClientIsOffered(t *testing.T) {
+	t.Parallel()
+	h, w := openScripts(t, `[{"name":"notes_read"},{"name":"notes_text"}]`, "deny_tools = ['*_text']\n")
+	hosttest.Call(t, h, "run_script", `{}`)
+	if want := `[{"value":{"n":2}},{"error":"Unknown tool: notes_text"}]`; !strings.Contains(w.Log.String(), want) {
+		t.Errorf("want %s in\n%s", want, &w.Log)
+	}
+}
+
+// For any other plugin the operation does not exist.
+func TestOnlyScriptsCallTools(t *testing.T) {
+	t.Parallel()
+	var said []string
+	for _, op := range []string{"tools/call", "tools/cal1"} {
+		module := operator(`{"op":"`+op+`","params":[{"name":"other_read"}]}`, hosttest.Done)
+		w := hosttest.New(t, hosttest.Plugin("other", module, hosttest.Reads("other_read")), scriptModule("[]"))
+		o := w.Options()
+		o.Tools = "code"
+		h, err := host.Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = h.Close(t.Context()) })
+		hosttest.Call(t, h, "other_read", `{}`)
+		_, log, found := strings.Cut(w.Log.String(), `{"error":{"code":"unavailable"`)
+		if !found {
+			t.Fatalf("%s is not refused:\n%s", op, &w.Log)
+		}
+		log, _, _ = strings.Cut(log, "\n")
+		said = append(said, strings.ReplaceAll(log, op, "OP"))
+	}
+	if said[0] != said[1] {
+		t.Errorf("the plugin is told that the operation exists: %q", said)
+	}
+}
+
+func TestRecordsOfCallsOfScriptsNameTheScript(t *testing.T) {
+	t.Parallel()
+	h, w := openScripts(t, `[{"name":"notes_read"},{"name":"notes_write"}]`, "[audit]\nfile = \"DIR/work/audit.log\"\narguments = \"hash\"\n")
+	hosttest.Call(t, h, "run_script", `{}`)
+	if err := h.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	records, err := os.ReadFile(filepath.Join(w.Dir, "work", "audit.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := ""
+	for line := range bytes.Lines(records) {
+		if _, after, ok := strings.Cut(string(line), `"id":"`); ok && bytes.Contains(line, []byte(`"tool":"run_script"`)) {
+			script, _, _ = strings.Cut(after, `"`)
+		}
+	}
+	for _, want := range []string{
+		`"tool":"notes_read","via":"run_script","outcome":"ok"`,
+		`"tool":"notes_write","via":"run_script","outcome":"denied","code":"writes"`,
+	} {
+		found := false
+		for line := range bytes.Lines(records) {
+			found = found || bytes.Contains(line, []byte(want)) && bytes.Contains(line, []byte(`"parent":"`+script+`"`))
+		}
+		if !found || script == "" {
+			t.Errorf("no record of %s has the parent %q:\n%s", want, script, records)
+		}
+	}
+}
+
+// Scripts keep their memory and their slots while they wait for their calls. All of them end, also if there is room for only one of them, or
+// not even for that.
+func TestManyScriptsAtOnceEnd(t *testing.T) {
+	t.Parallel()
+	for _, memory := range []string{"64MiB", "256MiB", "2GiB"} {
+		t.Run(memory, func(t *testing.T) {
+			t.Parallel()
+			h, w := openScripts(t, `[{"name":"notes_read"},{"name":"notes_text"},{"name":"notes_read"},{"name":"notes_huge"}]`, "[server]\nname = 'x'\nmemory = '"+memory+"'\n")
+			var all sync.WaitGroup
+			for range 64 {
+				all.Go(func() {
+					answer, err := h.Call(t.Context(), "run_script", nil, host.Client{})
+					if err != nil || !strings.Contains(string(answer.Result), `"value":[1]`) {
+						t.Errorf("%v %s", err, answer.Result)
+					}
+				})
+			}
+			all.Wait()
+			if log := w.Log.String(); strings.Contains(log, `{"error":"`) || strings.Count(log, `[{"value":{"n":2}},`) != 64 {
+				t.Errorf("a call of a script failed:\n%.5000s", log)
+			}
+		})
+	}
+}
+
+func TestScriptsNeedTheirRunner(t *testing.T) {
+	t.Parallel()
+	other := func(kind string) hosttest.Files {
+		return hosttest.Plugin("script", wasmtest.Answering(hosttest.Done), kind+hosttest.Reads("run_script"))
+	}
+	unbuilt := scriptModule("[]")
+	delete(unbuilt, "plugins/script/it.wasm")
+	for name, test := range map[string]struct {
+		files  hosttest.Files
+		config string
+		texts  []string
+	}{
+		"absent":    {nil, "", []string{`tools = "code" needs the plugin that runs scripts`, "plugins contains no plugin script", "unpack a release archive", "bulkhead plugin build -o ", `choose tools = "search"`}},
+		"not built": {unbuilt, "", []string{"plugins/script is not built"}},
+		"another":   {other(""), "", []string{`its kind is not "script"`, "another name"}},
+		"listed":    {scriptModule("[]"), "[[plugins]]\nname = 'notes-read'\n[[plugins]]\nname = 'script'\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := hosttest.New(t, scripted(), test.files)
+			if test.config != "" {
+				w.Write(t, hosttest.Files{"work/bulkhead.toml": test.config})
+			}
+			o := w.Options()
+			o.Tools = "code"
+			h, err := host.Open(o)
+			if test.texts != nil {
+				hosttest.WantUsage(t, err, test.texts...)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close(t.Context())
+			want := fmt.Sprintf("%s/work/bulkhead.toml:3: plugins[1]: the plugin runs the scripts of clients, and the host starts it itself", w.Dir)
+			if !strings.Contains(w.Log.String(), want) || !strings.Contains(w.Log.String(), `write tools = "code" in [server]`) {
+				t.Errorf("want %s in\n%s", want, &w.Log)
+			}
+		})
+	}
+}
