@@ -52,6 +52,7 @@ type ToolInfo struct {
 	Access      string          `json:"access"`                 // "read" or "write"
 	Offered     bool            `json:"offered"`                // whether clients are offered the tool
 	Why         string          `json:"why_not,omitempty"`      // reason why the tool is not offered; empty if it is offered
+	Approval    string          `json:"approval,omitempty"`     // key of the config that requires approval of each call; empty if none does
 	Input       json.RawMessage `json:"inputSchema,omitempty"`  // JSON Schema of the arguments
 	Output      json.RawMessage `json:"outputSchema,omitempty"` // JSON Schema of the structured result
 }
@@ -92,7 +93,9 @@ func describe(p *catalog.Plugin) PluginInfo {
 		if p.Problem != "" {
 			tool.Why = "its plugin is left out"
 		}
-		tool.Offered = tool.Why == ""
+		if tool.Offered = tool.Why == ""; tool.Offered {
+			tool.Approval = p.Grant.ApprovalBy(&t)
+		}
 		info.Tools = append(info.Tools, tool)
 	}
 	return info

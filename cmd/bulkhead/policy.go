@@ -128,6 +128,9 @@ func printPolicy(w page, p explain.PluginPolicy) {
 			kind = "not offered"
 		}
 		fmt.Fprintf(table, "    %s\t%s\t%s\n", oneLine(t.Name), kind, excerpt(t.By))
+		if t.Approval != "" {
+			fmt.Fprintf(table, "    \tafter approval\t%s\n", excerpt(t.Approval))
+		}
 	}
 	printGrants(table, "directories", p.Folders)
 	printGrants(table, "hidden files", p.Hidden)
@@ -137,6 +140,9 @@ func printPolicy(w page, p explain.PluginPolicy) {
 	printGrants(table, "questions to clients", p.Questions)
 	for _, f := range p.Names {
 		fmt.Fprintf(table, "  %s\n    %s\n", f.Of, visible.Text(formatFilter(f)))
+	}
+	if p.Approval != "" {
+		fmt.Fprintf(table, "  each prompt and resource is read after approval\n    %s\n", excerpt(p.Approval))
 	}
 	fmt.Fprintln(table, "  limits")
 	for _, l := range p.Limits {

@@ -105,6 +105,9 @@ func printTools(w page, config explain.ConfigInForce, client *explain.Client, pl
 				}
 				note = w.paint("not offered:") + " " + oneLine(why)
 			}
+			if t.Approval != "" {
+				note = "(after approval: " + oneLine(t.Approval) + ") " + note
+			}
 			fmt.Fprintf(table, "  %s\t%s\t%s\n", oneLine(t.Name), t.Access, note)
 		}
 		_ = table.Flush() // printPage returns the error of w

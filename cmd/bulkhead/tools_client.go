@@ -27,6 +27,7 @@ func clientPlugins(found explain.Policies, plugins []host.PluginInfo) []host.Plu
 			if rule := rules[info.Tools[j].Name]; info.Tools[j].Offered && !rule.Offered {
 				info.Tools[j].Offered, info.Tools[j].Why = false, rule.By
 			}
+			info.Tools[j].Approval = rules[info.Tools[j].Name].Approval
 		}
 		info.Grants = nil
 		for _, g := range p.Folders {

@@ -189,7 +189,11 @@ func tools(about review.Subject, name string) []review.Answer {
 	for _, t := range about.Manifest.Tools {
 		rule := about.Tool(t)
 		if rule.Name == name || t.Name == name {
-			return []review.Answer{{Asked: rule.Name, Access: rule.Access, Allowed: rule.Offered, Why: rule.By}}
+			why := rule.By
+			if rule.Approval != "" {
+				why += "; each call needs approval: " + rule.Approval
+			}
+			return []review.Answer{{Asked: rule.Name, Access: rule.Access, Allowed: rule.Offered, Why: why}}
 		}
 	}
 	return nil

@@ -25,16 +25,18 @@ type Subject struct {
 
 // Policy is the effective grant of a plugin, with the reason for each part.
 type Policy struct {
-	Tools        []ToolRule    `json:"tools"`
-	Folders      []Grant       `json:"folders"`
-	Hidden       []Grant       `json:"hidden"` // deny patterns, which apply to every granted directory
-	Repositories []Grant       `json:"repositories"`
-	Origins      []Grant       `json:"origins"`
-	Variables    []Grant       `json:"variables"` // names of the granted variables, without values
-	Questions    []Grant       `json:"questions"` // what the calls of the plugin may ask clients for
-	Limits       []LimitRule   `json:"limits"`
-	Isolation    string        `json:"isolation"`
-	Names        []FilterRules `json:"prompts_and_resources,omitempty"`
+	Tools        []ToolRule `json:"tools"`
+	Folders      []Grant    `json:"folders"`
+	Hidden       []Grant    `json:"hidden"` // deny patterns, which apply to every granted directory
+	Repositories []Grant    `json:"repositories"`
+	Origins      []Grant    `json:"origins"`
+	Variables    []Grant    `json:"variables"` // names of the granted variables, without values
+	Questions    []Grant    `json:"questions"` // what the calls of the plugin may ask clients for
+	// Approval is the key that requires approval of its prompts and resources; empty if none does.
+	Approval  string        `json:"approval,omitempty"`
+	Limits    []LimitRule   `json:"limits"`
+	Isolation string        `json:"isolation"`
+	Names     []FilterRules `json:"prompts_and_resources,omitempty"`
 }
 
 // Grant is one thing that is granted or hidden, and the reason.
@@ -53,6 +55,8 @@ type ToolRule struct {
 	Access  string `json:"access"`
 	Offered bool   `json:"offered"`
 	By      string `json:"by"`
+	// Approval is the key that requires approval of each call; empty if none does.
+	Approval string `json:"approval,omitempty"`
 }
 
 // LimitRule is an effective limit, and the reason for its value.
@@ -96,6 +100,9 @@ func Effective(s Subject) Policy {
 	}
 	for _, t := range s.Manifest.Tools {
 		p.Tools = append(p.Tools, s.Tool(t))
+	}
+	if s.Manifest.Offers.Prompts.Offers() || s.Manifest.Offers.Resources.Offers() {
+		p.Approval = s.Grant.ApprovalBy(nil)
 	}
 	for _, m := range s.Grant.FS {
 		g := Grant{What: m.Path, Access: string(m.Access), By: s.FolderBy(m)}
@@ -142,13 +149,13 @@ func Effective(s Subject) Policy {
 
 // Tool states whether the tool t of the manifest is offered, and the reason.
 func (s Subject) Tool(t manifest.Tool) ToolRule {
-	r := ToolRule{Name: s.Entry.Prefix + t.Name, Access: "read", Offered: true}
+	r := ToolRule{Name: s.Entry.Prefix + t.Name, Access: "read", Offered: true, Approval: s.Grant.ApprovalBy(&t)}
 	if t.Write {
 		r.Access = "write"
 	}
 	for _, w := range s.Grant.Withheld {
 		if w.Tool.Name == t.Name {
-			r.Offered, r.By = false, w.Why
+			r.Offered, r.By, r.Approval = false, w.Why, ""
 			return r
 		}
 	}
