@@ -150,3 +150,59 @@ func TestStdoutHasAuditRecordsOverHTTPOnly(t *testing.T) {
 		t.Errorf("stdout has\n%swant\n%s", got.String(), want)
 	}
 }
+
+// TestCommandsShareAuditLogWithServer makes and revokes tokens while a server writes to the same log, which it rotates.
+func TestCommandsShareAuditLogWithServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, config := filepath.Join(dir, "audit.jsonl"), filepath.Join(newDir(t, nil), "bulkhead.toml")
+	putFile(t, config, fmt.Sprintf("[audit]\nfile = %q\nmax_size = \"64KiB\"\nkeep = 1000\narguments = \"full\"\non_failure = \"closed\"\n[[plugins]]\npath = %q\n", file, filepath.Join(built.plugins(t), "hello")))
+	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", newDir(t, nil)))
+	env := environment(t)
+	const rounds = 8
+	done := make(chan error, 1)
+	go func() {
+		for i := range 2 * rounds {
+			cmd := exec.Command(s.cmd.Path, "token", []string{"new", "revoke"}[i%2], "ann", "--config", config)
+			cmd.Dir, cmd.Env = dir, env
+			if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "warning") {
+				done <- fmt.Errorf("%v: %s", err, out)
+				return
+			}
+		}
+		done <- nil
+	}()
+	calls := 0
+	for running := true; running; calls++ {
+		s.mustCall("hello_greet", fmt.Sprintf(`{"name":%q}`, strings.Repeat("long", 1000)))
+		select {
+		case err := <-done:
+			if running = false; err != nil {
+				t.Error(err)
+			}
+		default:
+		}
+	}
+	s.end()
+	out, err := programCommand(t, "audit", "--file", file, "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for line := range strings.Lines(string(out)) {
+		var e struct{ Kind, Method string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		count[e.Kind+" "+e.Method]++
+	}
+	want := map[string]int{"server start": 1, "server end": 1, "call tools/call": calls, "tokens new": rounds, "tokens revoke": rounds}
+	if len(count) != len(want) {
+		t.Errorf("%v", count)
+	}
+	for what, n := range want {
+		if count[what] != n {
+			t.Errorf("%s: %d records, want %d", what, count[what], n)
+		}
+	}
+}

@@ -138,6 +138,7 @@ func (a *addCommand) run(ctx context.Context, named string, stdin io.Reader, std
 		if err := p.Write(ctx); err != nil {
 			return err
 		}
+		printUnrecorded(p.Unrecorded)
 	}
 	switch {
 	case a.asJSON:

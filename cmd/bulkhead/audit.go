@@ -229,7 +229,7 @@ func formatEntry(style term.Style, e audit.Entry) string {
 	}
 	switch e.Kind {
 	case audit.KindServer, audit.KindPolicy, audit.KindTokens:
-		what = strings.TrimSpace(oneLine(string(e.Kind)) + " " + what + " " + oneLine(e.Config))
+		what = strings.TrimSpace(oneLine(string(e.Kind)) + " " + what + " " + oneLine(strings.TrimSpace(e.Config+e.Subject+" "+e.Name)))
 	}
 	text := fmt.Sprintf("%s  %s  %-10s  %s", at, painted, oneLine(e.Plugin), what)
 	if e.Kind == audit.KindCall {

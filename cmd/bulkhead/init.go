@@ -201,6 +201,7 @@ func askNames(ctx context.Context, stdin io.Reader, names []string) ([]string, e
 func (i *initCommand) apply(ctx context.Context, stdout io.Writer, r *initialized) error {
 	text := textOf(stdout, i.asJSON)
 	created, failed := r.Write()
+	printUnrecorded(r.Unrecorded)
 	r.Created, r.Written = append(r.Created, created...), failed == nil
 	for _, path := range created {
 		fmt.Fprintf(text, "created  %s\n", inProject(r.Project, path))

@@ -27,6 +27,7 @@ and its state do not change.`,
 			if err != nil {
 				return err
 			}
+			printUnrecorded(gone.Unrecorded)
 			if asJSON {
 				return printJSON(c.OutOrStdout(), gone)
 			}

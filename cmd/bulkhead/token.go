@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
@@ -33,6 +36,7 @@ change.`,
 }
 
 func newTokenNew() *cobra.Command {
+	var o host.Options
 	var expires string
 	var asJSON bool
 	c := &cobra.Command{
@@ -54,9 +58,9 @@ only you can read: name the file in token_file of [http], or pass it to bulkhead
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 1 && !isTokenPath(args[0]):
-				return runTokenNew(c, args[0], expires, asJSON)
-			case expires != "" || asJSON:
-				return usage.Errorf("--expires and --json are for a named token: bulkhead token new NAME")
+				return runTokenNew(c, o, args[0], expires, asJSON)
+			case expires != "" || asJSON || o.ConfigFile != "":
+				return usage.Errorf("--expires, --config and --json are for a named token: bulkhead token new NAME")
 			case len(args) == 0:
 				_, err := fmt.Fprintln(c.OutOrStdout(), install.NewToken())
 				return err
@@ -68,15 +72,28 @@ only you can read: name the file in token_file of [http], or pass it to bulkhead
 			return err
 		},
 	}
+	recordFlag(c, &o)
 	c.Flags().StringVar(&expires, "expires", "", "`time` after which the named token is not valid: 12h, 90d, or a date such as 2027-01-31")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"id\", \"name\", \"created\", \"expires\", \"token\"}")
 	return c
 }
 
+// recordFlag defines --config on a command that reads nothing of the config but where its audit log is.
+func recordFlag(c *cobra.Command, o *host.Options) {
+	c.Flags().StringVar(&o.ConfigFile, "config", "", "config `file` whose audit log records it (default: the one in force)")
+}
+
+// printUnrecorded warns that the audit log has no record of a change.
+func printUnrecorded(reason string) {
+	if reason != "" {
+		fmt.Fprintf(os.Stderr, "%s the audit log has no record of this change: %s\n", paint(term.StyleOf(os.Stderr), "warning:"), excerpt(reason))
+	}
+}
+
 // isTokenPath reports whether the argument of token new is the path of a file rather than a name.
 func isTokenPath(arg string) bool { return strings.ContainsAny(arg, `/\`) }
 
-func runTokenNew(c *cobra.Command, name, expires string, asJSON bool) error {
+func runTokenNew(c *cobra.Command, o host.Options, name, expires string, asJSON bool) error {
 	if err := install.CheckTokenName(name); err != nil {
 		return usage.Errorf("%s: %w; a path has a separator: ./%s", oneLine(name), err, oneLine(name))
 	}
@@ -90,14 +107,11 @@ func runTokenNew(c *cobra.Command, name, expires string, asJSON bool) error {
 		t = t.UTC().Truncate(time.Second)
 		until = &t
 	}
-	file, err := install.NamedTokens(discovery.System{})
+	token, made, unrecorded, err := install.NewNamedToken(c.Context(), o, name, until)
 	if err != nil {
 		return err
 	}
-	token, made, err := file.New(c.Context(), name, until)
-	if err != nil {
-		return err
-	}
+	printUnrecorded(unrecorded)
 	if asJSON {
 		return printJSON(c.OutOrStdout(), tokenResult{tokenItem: itemOf(made, time.Now()), Token: token})
 	}
@@ -180,6 +194,7 @@ is valid. The tokens themselves are not stored.`,
 }
 
 func newTokenRevoke() *cobra.Command {
+	var o host.Options
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "revoke NAME|ID [flags]",
@@ -193,14 +208,11 @@ Exit codes: 0 revoked; 1 there is no such token.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeTokens,
 		RunE: func(c *cobra.Command, args []string) error {
-			file, err := install.NamedTokens(discovery.System{})
+			revoked, unrecorded, err := install.RevokeTokens(c.Context(), o, args[0])
 			if err != nil {
 				return err
 			}
-			revoked, err := file.Revoke(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
+			printUnrecorded(unrecorded)
 			items := itemsOf(revoked)
 			err = printResult(c, asJSON, map[string]any{"revoked": items}, func(w page) {
 				for _, t := range items {
@@ -213,6 +225,7 @@ Exit codes: 0 revoked; 1 there is no such token.`,
 			return resultError(err, len(items) > 0)
 		},
 	}
+	recordFlag(c, &o)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"revoked\": [{\"id\", \"name\", …}]}")
 	return c
 }

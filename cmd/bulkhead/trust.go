@@ -100,6 +100,7 @@ func (t *trustCommand) run(ctx context.Context, stdin io.Reader, stdout io.Write
 		if err := p.Write(); err != nil {
 			return err
 		}
+		printUnrecorded(p.Unrecorded)
 	}
 	if t.asJSON {
 		return printJSON(stdout, p)
@@ -112,10 +113,11 @@ func (t *trustCommand) run(ctx context.Context, stdin io.Reader, stdout io.Write
 }
 
 func (t *trustCommand) runRevoke(stdout io.Writer, path string) error {
-	revoked, err := install.Revoke(t.host, path)
+	revoked, unrecorded, err := install.Revoke(t.host, path)
 	if err != nil {
 		return err
 	}
+	printUnrecorded(unrecorded)
 	if t.asJSON {
 		return printJSON(stdout, map[string]any{"revoked": revoked})
 	}

@@ -291,6 +291,7 @@ func (u *updateCommand) apply(ctx context.Context, stdin io.Reader, stdout io.Wr
 		return err
 	}
 	r.Updated = true
+	printUnrecorded(p.Unrecorded)
 	fmt.Fprintf(stdout, "\nUpdated %s to %s in %s.\n", p.Plugin.Name, r.To, oneLine(p.Config))
 	printConfigTrust(stdout, u.host, p.Trust)
 	printNotKept(stdout, p.NotKept)

@@ -19,6 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
 // Addition says which plugin to add to a config, and with which grants.
@@ -51,7 +52,11 @@ type Proposal struct {
 	// Trust is set by Write, and so is NotKept: why the reviewed manifest is not kept for the comparison with the next version.
 	Trust   ConfigTrust `json:"trust,omitzero"`
 	NotKept string      `json:"not_kept,omitempty"`
+	// Unrecorded is set by Write: why the audit log has no record of the change.
+	Unrecorded string `json:"unrecorded,omitempty"`
 
+	record   audit.Record  // of the change
+	audit    *config.Audit // the audit log of the resulting config; nil if it has none
 	store    trust.Store
 	staged   *Staged
 	plugins  store.Store
@@ -82,6 +87,11 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	named := source.File
 	o.ConfigFile = named
 	p := &Proposal{Config: named, Creates: !file.Exists, file: file, store: trustStore(o), reviewed: reviewedIn(o), staged: a.Staged}
+	p.record = policyChange("add", named)
+	if a.Repin {
+		p.record.Method = "pin"
+	}
+	p.record.Plugin, p.record.Version, p.record.Digest = m.Name, m.Version, m.Digest
 	if a.Staged != nil {
 		if p.plugins, err = discovery.Store(o.System); err != nil {
 			return nil, err
@@ -296,7 +306,7 @@ func (p *Proposal) checkResult(o discovery.Options, c *config.Config, index int)
 			return nil, usage.Errorf("--prefix %s makes %s, a tool name that some clients refuse: %s", s.Grant.Prefix, tomlfile.Quote(offered), manifest.PortableNames)
 		}
 	}
-	p.Warnings = s.Problems.Warnings()
+	p.audit, p.Warnings = view.Audit, s.Problems.Warnings()
 	for _, lack := range s.Lacks(view.Places) {
 		p.Warnings = append(p.Warnings, tomlfile.Problem{File: s.Manifest.File, Line: lack.Line, Key: "requires", What: "it cannot work yet: " + lack.What, Remedy: lack.Remedy, Warning: true})
 	}
@@ -321,13 +331,17 @@ func (p *Proposal) Write(ctx context.Context) error {
 	if p.content == nil {
 		return errors.New("the proposal has no content: create it with Propose")
 	}
-	var err error
 	if p.staged != nil {
 		if _, err := p.plugins.Add(ctx, p.staged.plugin, p.staged.origin); err != nil {
 			return err
 		}
 	}
-	if p.Trust, err = p.file.update(p.content, p.store); err != nil {
+	var err error
+	p.Unrecorded, err = recorded(p.file.auditInForce(p.audit, p.store), true, func() (_ []audit.Record, err error) {
+		p.Trust, err = p.file.update(p.content, p.store)
+		return []audit.Record{p.record}, err
+	})
+	if err != nil {
 		return err
 	}
 	if err := p.reviewed.add(p.manifest); err != nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
@@ -114,6 +115,22 @@ func (f *configFile) updateWith(write func() error, content []byte, store trust.
 	}
 	untrusted := discovery.UntrustedError{Path: path, Reason: problem}
 	return ConfigTrust{Problem: untrusted.Problem(), Remedy: untrusted.Remedy()}, nil
+}
+
+// auditInForce returns a, the audit log of the config with an edit, if the config is in force: otherwise its author chooses the path of the log.
+func (f *configFile) auditInForce(a *config.Audit, store trust.Store) *config.Audit {
+	if f.by != discovery.ByWorkDir && f.by != discovery.ByProject || !f.Exists || a == nil {
+		return a
+	}
+	path, err := resolveDir(f.Path)
+	if err != nil {
+		return nil
+	}
+	record, err := store.Lookup(path)
+	if err != nil || record == nil || record.SHA256 != userfile.Digest(f.Data) || slices.ContainsFunc(record.Includes, hasChanged) {
+		return nil
+	}
+	return a
 }
 
 // Message explains the consequence of an untrusted config; empty if the config is trusted or trust does not apply.

@@ -20,6 +20,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/ready"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
 // Setup is the preparation of a project for plugins, which awaits the user's consent.
@@ -35,9 +36,11 @@ type Setup struct {
 	AuditRequiredBy string        `json:"audit_required_by,omitempty"`
 	Plugins         []SetupPlugin `json:"plugins"`
 	Files           []ready.File  `json:"creates"` // files and directories that Write creates for the plugins
-	// Trust is set by Write.
-	Trust ConfigTrust `json:"trust,omitzero"`
+	// Trust is set by Write, and so is Unrecorded: why the audit log has no record of the change.
+	Trust      ConfigTrust `json:"trust,omitzero"`
+	Unrecorded string      `json:"unrecorded,omitempty"`
 
+	audit  *config.Audit // the audit log of the resulting config; nil if it has none
 	store  trust.Store
 	file   *configFile
 	config *config.Config // the resulting config
@@ -254,6 +257,7 @@ func (s *Setup) complete(o discovery.Options) error {
 	if err != nil {
 		return err
 	}
+	s.audit = view.Audit
 	for i := range s.Plugins {
 		at := slices.IndexFunc(view.Plugins, func(p *catalog.Plugin) bool { return p.Name == s.Plugins[i].Name })
 		p := view.Plugins[at]
@@ -341,7 +345,11 @@ func (s *Setup) Write() (created []string, err error) {
 	if s.Adds == "" {
 		return created, nil
 	}
-	if s.Trust, err = s.file.update(s.config.Content(), s.store); err != nil {
+	s.Unrecorded, err = recorded(s.file.auditInForce(s.audit, s.store), true, func() (_ []audit.Record, err error) {
+		s.Trust, err = s.file.update(s.config.Content(), s.store)
+		return []audit.Record{policyChange("init", s.Config)}, err
+	})
+	if err != nil {
 		return created, err
 	}
 	if s.Creates {

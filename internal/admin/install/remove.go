@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
 // Removed is the result of Remove. The directory and the state of the plugin still exist.
@@ -20,6 +21,8 @@ type Removed struct {
 	Left   int    `json:"left"`            // number of plugins left in the config
 
 	Trust ConfigTrust `json:"trust"`
+	// Unrecorded is why the audit log has no record of the change; empty if it has one, or if there is no audit log.
+	Unrecorded string `json:"unrecorded,omitempty"`
 }
 
 // Remove removes the plugin with that name, or in that directory, from the config. The config may be invalid elsewhere,
@@ -53,7 +56,12 @@ func Remove(o discovery.Options, which string) (Removed, error) {
 	if places, err := discovery.FindPlaces(o); err == nil && places.State != "" {
 		removed.State = filepath.Join(places.State, removed.Name)
 	}
-	removed.Trust, err = file.update(content, trustStore(o))
+	removed.Unrecorded, err = recorded(discovery.FindAudit(o), false, func() (_ []audit.Record, err error) {
+		record := policyChange("remove", named)
+		record.Plugin = removed.Name
+		removed.Trust, err = file.update(content, trustStore(o))
+		return []audit.Record{record}, err
+	})
 	return removed, err
 }
 

@@ -2,6 +2,7 @@ package install
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
 // The kinds of a TrustProposal.
@@ -53,7 +55,11 @@ type TrustProposal struct {
 
 	store    trust.Store
 	reviewed reviewedManifests
-	pinned   []*manifest.Manifest
+	// Unrecorded is set by Write: why the audit log has no record of the consent.
+	Unrecorded string `json:"unrecorded,omitempty"`
+
+	audit  *config.Audit
+	pinned []*manifest.Manifest
 }
 
 // TrustedSource is a signed file that a config names.
@@ -82,7 +88,7 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 		}
 	}
 	if view.Audit != nil {
-		p.Audit, p.AuditAlso = view.Audit.File, view.Audit.Also
+		p.audit, p.Audit, p.AuditAlso = view.Audit, view.Audit.File, view.Audit.Also
 	}
 	p.HTTP = describeHTTP(view.HTTP)
 	p.Clients = view.Clients.Describe()
@@ -209,8 +215,13 @@ func (p *TrustProposal) load(o discovery.Options) (*catalog.Catalog, error) {
 }
 
 // Write records the user's consent, and keeps the manifests that the config pins, which were reviewed with it.
-func (p *TrustProposal) Write() error {
-	if err := p.store.Add(p.Path, p.SHA256, p.Includes...); err != nil {
+func (p *TrustProposal) Write() (err error) {
+	p.Unrecorded, err = recorded(p.audit, true, func() ([]audit.Record, error) {
+		record := policyChange("trust", p.Path)
+		record.Digest = p.SHA256
+		return []audit.Record{record}, p.store.Add(p.Path, p.SHA256, p.Includes...)
+	})
+	if err != nil {
 		return usage.Errorf("%s cannot be trusted: %w", p.Path, err)
 	}
 	p.State = Trusted
@@ -286,22 +297,27 @@ func hasChanged(f trust.File) bool {
 	return err != nil || userfile.Digest(data) != f.SHA256
 }
 
-// Revoke removes the record of a path and returns its canonical path. The path itself need not exist any more.
-func Revoke(o discovery.Options, path string) (string, error) {
+// Revoke removes the record of a path and returns its canonical path, and why the audit log has no record of that: see recorded. The path
+// itself need not exist any more.
+func Revoke(o discovery.Options, path string) (revoked, unrecorded string, err error) {
 	named, _, err := resolveTrustPath(o, path)
 	if err != nil {
 		if named, err = discovery.Absolute(o, path); err != nil || path == "" {
-			return "", usage.Errorf("name the path to revoke: `bulkhead trust --list` lists the trusted paths")
+			return "", "", usage.Errorf("name the path to revoke: `bulkhead trust --list` lists the trusted paths")
 		}
 	}
-	had, err := trustStore(o).Remove(named)
+	o.ConfigFile, o.System.Dir = "", filepath.Dir(named)
+	unrecorded, err = recorded(discovery.FindAudit(o), false, func() ([]audit.Record, error) {
+		had, err := trustStore(o).Remove(named)
+		if err == nil && !had {
+			err = fmt.Errorf("%s is not trusted: `bulkhead trust --list` lists the trusted paths", named)
+		}
+		return []audit.Record{policyChange("revoke", named)}, err
+	})
 	if err != nil {
-		return "", usage.Errorf("%w", err)
+		return "", "", usage.Errorf("%w", err)
 	}
-	if !had {
-		return "", usage.Errorf("%s is not trusted: `bulkhead trust --list` lists the trusted paths", named)
-	}
-	return named, nil
+	return named, unrecorded, nil
 }
 
 // resolveTrustPath returns the path at which a host discovers the config or the plugins that path names.

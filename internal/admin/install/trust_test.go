@@ -147,10 +147,10 @@ func TestTrustRecordsTheCanonicalPath(t *testing.T) {
 		if p := trustIn(t, w, path); p.Path != want || p.Kind != install.TrustConfig {
 			t.Errorf("ProposeTrust(%q) returned %+v, want the config at its canonical path", path, p)
 		}
-		if got, err := install.Revoke(w.Discovering(), path); got != want || err != nil {
+		if got, _, err := install.Revoke(w.Discovering(), path); got != want || err != nil {
 			t.Errorf("Revoke(%q) returned %q, %v; want the canonical path", path, got, err)
 		}
-		_, err := install.Revoke(w.Discovering(), path)
+		_, _, err := install.Revoke(w.Discovering(), path)
 		hosttest.WantUsage(t, err, want+" is not trusted")
 	}
 }

@@ -35,7 +35,9 @@ func (q Query) matches(e Entry) bool {
 	return (len(q.Plugins) == 0 || slices.Contains(q.Plugins, e.Plugin)) &&
 		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, e.Outcome)) &&
 		(len(q.Tools) == 0 || slices.ContainsFunc(q.Tools, func(name string) bool { return isName(name, e.Tool) })) &&
-		(len(q.Clients) == 0 || slices.ContainsFunc(q.Clients, func(name string) bool { return isName(name, e.Principal) || isName(name, e.Client) }))
+		(len(q.Clients) == 0 || slices.ContainsFunc(q.Clients, func(name string) bool {
+			return isName(name, e.Principal) || isName(name, e.Subject) || isName(name, e.Client)
+		}))
 }
 
 // isName reports whether a name of a query, which may end in *, selects the name of an entry.

@@ -26,6 +26,8 @@ type Entry struct {
 	Request    string      `json:"request"`
 	Method     string      `json:"method"`
 	Config     string      `json:"config"`
+	Subject    string      `json:"subject"`
+	Name       string      `json:"name"`
 	Tool       string      `json:"tool"`
 	Via        string      `json:"via"`
 	Outcome    Outcome     `json:"outcome"`

@@ -51,6 +51,8 @@ type Record struct {
 	Request   []byte // the id of the JSON-RPC request, as the client sent it
 	Method    string // MCP method; of a refused HTTP request that of HTTP; what happened to a server, its policy or its tokens
 	Config    string // of KindPolicy: path of the config that is in force
+	Subject   string // of KindTokens: the principal that the token stands for
+	Name      string // of KindTokens: name of the token
 	Tool      string // name of the tool or prompt, or URI of the resource
 	Via       string // tool of the host through which the client called Tool; empty: none
 	Outcome   Outcome
@@ -118,6 +120,8 @@ func (l *line) encode(r *Record, arguments string) {
 	l.text("request", string(r.Request), maxName)
 	l.text("method", r.Method, maxName)
 	l.text("config", r.Config, maxTarget)
+	l.text("subject", r.Subject, maxWord)
+	l.text("name", r.Name, maxName)
 	l.text("tool", r.Tool, maxTool)
 	l.text("via", r.Via, maxWord)
 	l.text("outcome", string(r.Outcome), maxWord)

@@ -43,7 +43,7 @@ func encodeJournal(b, line []byte) []byte {
 	b = appendField(b, "PRIORITY", strconv.Itoa(severity(&e)))
 	for _, f := range []struct{ name, value string }{
 		{"KIND", string(e.Kind)}, {"ID", e.ID}, {"PLUGIN", e.Plugin}, {"VERSION", e.Version}, {"CLIENT", e.Client}, {"PRINCIPAL", e.Principal},
-		{"ADDRESS", e.Address}, {"PROJECT", e.Project}, {"REQUEST", e.Request}, {"METHOD", e.Method}, {"TOOL", e.Tool},
+		{"ADDRESS", e.Address}, {"PROJECT", e.Project}, {"REQUEST", e.Request}, {"METHOD", e.Method}, {"SUBJECT", e.Subject}, {"TOOL", e.Tool},
 		{"OUTCOME", string(e.Outcome)}, {"CODE", e.Code},
 	} {
 		if f.value != "" {
