@@ -86,10 +86,15 @@ conformance *FLAGS:
 clients:
     .ci/clients
 
+# logins and tokens of a Keycloak, which Maven installs: with Java, npm and Python
+[positional-arguments]
+keycloak *FLAGS:
+    .ci/keycloak "$@"
+
 # tests for Windows, with Wine
 wine:
     .ci/wine
 
 # everything: the continuous integration, the race detector, each fuzz target for half a minute, the release built twice, wrapped programs, client
-# libraries, Wine
-ci-full: ci race fuzz reproducible programs clients wine
+# libraries, Keycloak, Wine
+ci-full: ci race fuzz reproducible programs clients keycloak wine

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // logins are the ways in which clients of the official SDKs log in.
@@ -33,19 +34,21 @@ var logins = map[string]struct {
 	"refresh in time": {provider: `{"seconds":2}`, client: `{"grants":["authorization_code","refresh_token"],"wait":3}`, tool: "python", logins: 1, tokens: 2},
 }
 
+// loginClients are the clients that log in.
+var loginClients = []library{
+	{name: "typescript-1", tool: "node", adapter: "login.mjs"}, {name: "typescript-2", tool: "node", adapter: "login.mjs"}, {name: "python-2", tool: "python", adapter: "login.py"},
+}
+
 // TestClientSDKsLogIn has clients of the official SDKs go through the whole login, from the first request without a token to a call, with an
 // OpenID provider on loopback: metadata of the server and the provider, authorization code with PKCE, resource, refresh.
 func TestClientSDKsLogIn(t *testing.T) {
 	t.Parallel()
-	clients := []library{
-		{name: "typescript-1", tool: "node", adapter: "login.mjs"}, {name: "typescript-2", tool: "node", adapter: "login.mjs"}, {name: "python-2", tool: "python", adapter: "login.py"},
-	}
 	for name, way := range logins {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			document, authority := clientDocument(t)
-			s := serveLogin(t, startProvider(t, way.provider, authority))
-			for _, c := range clients {
+			s := serveLogin(t, freeAddress(t), startProvider(t, way.provider, authority), "")
+			for _, c := range loginClients {
 				if way.tool != "" && way.tool != c.tool {
 					continue
 				}
@@ -84,21 +87,26 @@ func clientDocument(t *testing.T) (url, authority string) {
 // loginServer is a server to which clients log in.
 type loginServer struct{ url, audit string }
 
-// serveLogin serves the plugin surface to the users of an issuer.
-func serveLogin(t *testing.T, issuer string) loginServer {
+// freeAddress returns a loopback address that no program listens on: the audience of tokens has it, so that the server cannot choose one.
+func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().String() // the audience has it, so that the server cannot choose one
-	listener.Close()
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// serveLogin serves the plugin surface to the users of an issuer. more is the rest of the config.
+func serveLogin(t *testing.T, address, issuer, more string) loginServer {
+	t.Helper()
 	s := loginServer{url: "http://" + address + "/mcp"}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "bulkhead.toml")
 	s.audit = filepath.Join(dir, "audit.jsonl")
-	putFile(t, config, fmt.Sprintf("[http]\nissuers = [%q]\naudience = %q\nscopes = [\"mcp:use\"]\n\n[audit]\nfile = %q\n\n[[plugins]]\npath = %q\n",
-		issuer, s.url, s.audit, builtPlugins(t, "testdata/guests/surface")+"/surface"))
+	putFile(t, config, fmt.Sprintf("[http]\nissuers = [%q]\naudience = %q\nscopes = [\"mcp:use\"]\n\n[audit]\nfile = %q\n\n[[plugins]]\npath = %q\n\n%s",
+		issuer, s.url, s.audit, builtPlugins(t, "testdata/guests/surface")+"/surface", more))
 	if url := serveHTTP(t, programCommand(t, "serve", "--config", config, "--http", address)); url != s.url {
 		t.Fatalf("the server is at %s, want %s", url, s.url)
 	}
@@ -121,11 +129,37 @@ func (s loginServer) logIn(t *testing.T, c library, options string) (got loggedI
 	if err := json.Unmarshal(out, &got); err != nil || got.Audience != s.url {
 		t.Errorf("got %s, %v", out, err)
 	}
-	records := readFile(t, s.audit)
-	if !strings.Contains(records, `"http_token"`) || got.Logins > 1 && !strings.Contains(records, `"http_scope"`) || strings.Contains(records, got.Token[len(got.Token)-20:]) {
-		t.Errorf("the audit log is\n%s", records)
+	codes := []string{`"http_token"`}
+	if got.Logins > 1 {
+		codes = append(codes, `"http_scope"`)
 	}
+	s.wantRecords(t, codes, got.Token)
 	return got
+}
+
+// wantRecords waits until the audit log contains texts, and checks that it contains no token.
+func (s loginServer) wantRecords(t *testing.T, texts []string, tokens ...string) {
+	t.Helper()
+	records := readFile(t, s.audit)
+	for end := time.Now().Add(patience); !containsAll(records, texts...); records = readFile(t, s.audit) {
+		if time.Now().After(end) {
+			t.Fatalf("the audit log lacks one of %q:\n%s", texts, records)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	for _, token := range tokens {
+		if strings.Contains(records, token[len(token)-20:]) {
+			t.Errorf("the audit log contains a token:\n%s", records)
+		}
+	}
+}
+
+// list lists the tools with a token.
+func (s loginServer) list(t *testing.T, token string) (status int, text string) {
+	t.Helper()
+	response, text := postHTTP(t, s.url, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		"MCP-Protocol-Version", modernVersion, "Mcp-Method", "tools/list", "Authorization", "Bearer "+token)
+	return response.StatusCode, text
 }
 
 // startProvider starts an OpenID provider, which trusts a certificate beside those of the system, and returns its issuer.
