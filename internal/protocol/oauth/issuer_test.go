@@ -98,6 +98,33 @@ func TestKeyIsReplacedUnderItsID(t *testing.T) {
 	}
 }
 
+// TestKeysWithOneIDAreBounded checks that each of a few keys with one ID is tried, and none of many: each try takes time.
+func TestKeysWithOneIDAreBounded(t *testing.T) {
+	set := []jose.JSONWebKey{oauthtest.Keys()["ec"].Public()}
+	for range maxSameID {
+		private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set = append([]jose.JSONWebKey{{Key: private.Public(), KeyID: "ec"}}, set...)
+	}
+	for name, c := range map[string]struct {
+		keys []jose.JSONWebKey
+		want string
+	}{"few": {set[1:], ""}, "many": {set, "the issuer of the token has no such key"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProvider()
+				p.set(jwks, oauthtest.Set(c.keys...))
+				v := p.verifier(t, nil)
+				if _, err := v.Authenticate(t.Context(), long("ec"), ""); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+					t.Errorf("got %v, want %q", err, c.want)
+				}
+			})
+		})
+	}
+}
+
 // TestIssuerThatIsDown checks that known keys are kept for a bounded time, and that a server without keys answers at once.
 func TestIssuerThatIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
