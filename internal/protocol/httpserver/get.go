@@ -32,6 +32,9 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, by access) {
 		refuse(w, http.StatusNotAcceptable, "the Accept header must list text/event-stream")
 		return
 	}
+	if w = s.charge(w, r, by, nil); w == nil {
+		return
+	}
 	session := s.findSession(w, r, by, nil)
 	if session == nil {
 		return

@@ -104,6 +104,28 @@ func TestClientThatOnlyOpensSessionsEndsNoOthers(t *testing.T) {
 	})
 }
 
+// TestSessionsOfOthersMakeNoRoom checks that a principal that opens sessions, and uses each, ends its own and not those of another principal.
+func TestSessionsOfOthersMakeNoRoom(t *testing.T) {
+	run(t, Config{}, func(t *testing.T, f *fixture) {
+		by := access{Access: &bearer.Access{Principal: gateway.TokenHolder}, view: f.g.View}
+		other := f.s.sessions.open(by)
+		if !f.s.sessions.add(other, by) {
+			t.Fatal("the session of the other principal was not opened")
+		}
+		other.leave()
+		time.Sleep(time.Minute)
+		for range maxSessions + 10 {
+			f.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", f.open("2025-11-25")).want(t, http.StatusAccepted, "")
+		}
+		if f.s.sessions.find(other.id, by) == nil {
+			t.Error("the session of the other principal has ended")
+		}
+		if n := len(f.s.sessions.byID); n != maxSessions {
+			t.Errorf("%d sessions are open", n)
+		}
+	})
+}
+
 func TestIdleSessionsMakeRoom(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
 		first := f.open("2025-11-25")

@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/quota"
 )
 
-// charge counts a message for the quota of its principal. It returns the writer of the answer, whose bytes count too; nil if it answered that the
-// quota is exceeded. Clients that answer questions are not kept from doing so: only requests are refused.
+// charge counts a message for the quota of its principal; nil: a GET. It returns the writer of the answer, whose bytes count too; nil if it
+// answered that the quota is exceeded.
 func (s *Server) charge(w http.ResponseWriter, r *http.Request, by access, m *gateway.Message) http.ResponseWriter {
 	limited, ok := by.view.Backend().(*quota.Backend)
 	if !ok {
@@ -21,13 +21,21 @@ func (s *Server) charge(w http.ResponseWriter, r *http.Request, by access, m *ga
 	if err == nil && account == nil {
 		return w
 	}
-	if err == nil && (m.ID() != nil || m.IsBatch()) {
-		err = account.Request(limits, m.Count(), m.Size(), time.Now())
+	var id []byte
+	switch now := time.Now(); {
+	case err != nil:
+	case m == nil:
+		err = account.Request(limits, 1, 0, now)
+	case m.IsResponse(), m.ID() == nil && !m.IsBatch():
+		err = account.Message(limits, m.Size(), now)
+	default:
+		id = m.ID()
+		err = account.Request(limits, m.Count(), m.Size(), now)
 	}
 	if exceeded := (*quota.Exceeded)(nil); errors.As(err, &exceeded) {
 		s.report(r, RefusedQuota, "its principal has exceeded a quota", by.Principal, "quota", exceeded.Key)
 		w.Header().Set("Retry-After", strconv.FormatInt(exceeded.RetryAfter(), 10))
-		writeJSON(w, http.StatusTooManyRequests, gateway.Response{ID: m.ID(), Err: quota.Error(exceeded)})
+		writeJSON(w, http.StatusTooManyRequests, gateway.Response{ID: id, Err: quota.Error(exceeded)})
 		return nil
 	}
 	return &counting{w, account}

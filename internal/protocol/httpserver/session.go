@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"slices"
@@ -67,7 +68,7 @@ func (all *sessions) add(s *session, by access) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if len(all.byID) >= maxSessions {
-		oldest := all.oldest()
+		oldest := all.oldest(s.owner)
 		if oldest == nil {
 			return false
 		}
@@ -85,14 +86,23 @@ func (all *sessions) add(s *session, by access) bool {
 	return true
 }
 
-// oldest returns the session that makes room for a new one: the one that has been idle for the longest time, or rather such a
-// session that its client has not used at all, so that a client that only opens sessions ends its own. It is nil if none is idle.
-func (all *sessions) oldest() (oldest *session) {
+// oldest returns the session that makes room for a new one of a principal: of the principals with most sessions that are idle, the session that has
+// been idle for the longest time, or rather one that its client has not used at all, so that a client that only opens sessions ends its
+// own. It is nil if none is idle but those of principals with fewer sessions than this one.
+func (all *sessions) oldest(owner string) (oldest *session) {
+	counts := map[string]int{}
+	for _, s := range all.byID {
+		counts[s.owner]++
+	}
 	var since time.Time
 	var known bool
 	for _, s := range all.byID {
 		used, idle := s.lastUse()
-		if idle && (oldest == nil || known && !s.known || known == s.known && used.Before(since)) {
+		more := -1
+		if oldest != nil {
+			more = cmp.Compare(counts[oldest.owner], counts[s.owner])
+		}
+		if idle && counts[s.owner] >= counts[owner] && (more < 0 || more == 0 && (known && !s.known || known == s.known && used.Before(since))) {
 			oldest, since, known = s, used, s.known
 		}
 	}

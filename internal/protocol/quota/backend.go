@@ -38,7 +38,7 @@ func (b *Backend) Account(p *call.Principal) (*Account, Limits, error) {
 	if l == (Limits{}) {
 		return nil, l, nil
 	}
-	a := b.book.account(p.ID)
+	a := b.book.account(p.ID, l, time.Now())
 	if a == nil {
 		return nil, l, &Exceeded{Key: "clients with a quota", Limit: maxAccounts, Wait: time.Minute}
 	}
@@ -57,11 +57,17 @@ func (b *Backend) Find(r call.Request) (gateway.Queued, *abi.Error) {
 	if err != nil {
 		return nil, Error(err.(*Exceeded))
 	}
+	counts := false
+	defer func() { // also after a panic, from which the gateway recovers
+		if !counts {
+			a.end(0, time.Now())
+		}
+	}()
 	found, refused := b.Backend.Find(r)
 	if refused != nil {
-		a.end(0, time.Now())
 		return nil, refused
 	}
+	counts = true
 	return &counted{Queued: found, account: a, limits: l}, nil
 }
 

@@ -5,6 +5,7 @@ package quota
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 )
@@ -33,17 +34,21 @@ func (e *Exceeded) Error() string {
 // RetryAfter returns the time to wait in whole seconds, at least 1.
 func (e *Exceeded) RetryAfter() int64 { return max(1, int64((e.Wait+time.Second-1)/time.Second)) }
 
-// maxAccounts bounds the principals of which a Book knows what they use.
-const maxAccounts = 1 << 14
+// Bounds of a Book.
+const (
+	maxAccounts = 1 << 14     // principals of which a Book knows what they use
+	sweepTime   = time.Second // between two searches for accounts that can be dropped, which read all of them
+)
 
 // Book has the accounts of all principals of a server, whatever their views.
 type Book struct {
 	mu       sync.Mutex
 	accounts map[string]*Account
+	swept    time.Time
 }
 
-// account returns the account of a principal; nil if there are too many that are in use.
-func (b *Book) account(id string) *Account {
+// account returns the account of a principal, to which limits apply; nil if there are too many that are in use.
+func (b *Book) account(id string, l Limits, now time.Time) *Account {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if a := b.accounts[id]; a != nil {
@@ -52,18 +57,14 @@ func (b *Book) account(id string) *Account {
 	if b.accounts == nil {
 		b.accounts = map[string]*Account{}
 	}
-	if len(b.accounts) >= maxAccounts {
-		today := dayOf(time.Now())
-		for id, a := range b.accounts {
-			if a.isUnused(today) {
-				delete(b.accounts, id)
-			}
-		}
-		if len(b.accounts) >= maxAccounts {
-			return nil
-		}
+	if len(b.accounts) >= maxAccounts && now.Sub(b.swept) >= sweepTime {
+		b.swept = now
+		maps.DeleteFunc(b.accounts, func(_ string, a *Account) bool { return a.isForgettable(now) })
 	}
-	a := &Account{}
+	if len(b.accounts) >= maxAccounts {
+		return nil
+	}
+	a := &Account{limits: l, used: now, day: dayOf(now)}
 	b.accounts[id] = a
 	return a
 }
@@ -71,7 +72,9 @@ func (b *Book) account(id string) *Account {
 // Account is what one principal uses. It is safe for concurrent use.
 type Account struct {
 	mu          sync.Mutex
-	day         int64 // of UTC, to which bytes and fuel belong
+	limits      Limits    // at the last request
+	used        time.Time // time of that request
+	day         int64     // of UTC, to which bytes and fuel belong
 	bytes, fuel int64
 	calls       int64
 	questions   int64
@@ -86,10 +89,21 @@ func untilTomorrow(now time.Time) time.Duration {
 	return time.Unix((dayOf(now)+1)*24*60*60, 0).Sub(now)
 }
 
-func (a *Account) isUnused(today int64) bool {
+// isForgettable reports whether a new account would allow the principal no more than this one.
+func (a *Account) isForgettable(now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.calls == 0 && a.questions == 0 && a.day != today
+	refilled := sweepTime
+	if a.limits.Requests > 0 {
+		refilled += time.Duration((a.limits.burst() - min(0, a.tokens)) / float64(a.limits.Requests) * float64(time.Second))
+	}
+	return a.calls == 0 && a.questions == 0 && now.Sub(a.used) >= refilled && (a.day != dayOf(now) || a.limits.Bytes == 0 && a.limits.Fuel == 0)
+}
+
+// begins applies limits to a request, and begins a new day if one has begun.
+func (a *Account) begins(l Limits, now time.Time) {
+	a.limits, a.used = l, now
+	a.turn(now)
 }
 
 // turn begins a new day if one has begun.
@@ -99,19 +113,35 @@ func (a *Account) turn(now time.Time) {
 	}
 }
 
+// burst returns the requests that may be made at once.
+func (l Limits) burst() float64 {
+	if l.Burst == 0 {
+		return float64(l.Requests)
+	}
+	return float64(l.Burst)
+}
+
 // Request counts n requests, of that many bytes together. The error is an *Exceeded; then they count as none.
 func (a *Account) Request(l Limits, n int, bytes int64, now time.Time) error {
+	return a.count(l, n, bytes, now, 1)
+}
+
+// Message counts a notification or an answer as a request. Since calls in flight may need it, it is refused at twice the limits only.
+func (a *Account) Message(l Limits, bytes int64, now time.Time) error {
+	return a.count(l, 1, bytes, now, 2)
+}
+
+// count counts n messages, unless the limits, of which each may be exceeded by a factor, refuse them.
+func (a *Account) count(l Limits, n int, bytes int64, now time.Time, factor int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.turn(now)
-	if l.Bytes > 0 && a.bytes >= l.Bytes {
+	a.begins(l, now)
+	if l.Bytes > 0 && a.bytes/factor >= l.Bytes {
 		return &Exceeded{"bytes_per_day", l.Bytes, untilTomorrow(now)}
 	}
 	if l.Requests > 0 {
-		burst := float64(max(l.Burst, 1))
-		if l.Burst == 0 {
-			burst = float64(l.Requests)
-		}
+		burst := l.burst()
+		spare := burst * float64(factor-1)
 		if a.filled.IsZero() {
 			a.tokens = burst
 		} else {
@@ -119,8 +149,8 @@ func (a *Account) Request(l Limits, n int, bytes int64, now time.Time) error {
 		}
 		a.filled = now
 		// A batch that is larger than the burst is admitted when all tokens are there, and paid for afterwards.
-		if need := min(float64(n), burst); a.tokens < need {
-			return &Exceeded{"requests_per_second", l.Requests, time.Duration((need - a.tokens) / float64(l.Requests) * float64(time.Second))}
+		if missing := min(float64(n), burst) - spare - a.tokens; missing > 0 {
+			return &Exceeded{"requests_per_second", l.Requests, time.Duration(missing / float64(l.Requests) * float64(time.Second))}
 		}
 		a.tokens -= float64(n)
 	}
@@ -140,7 +170,7 @@ func (a *Account) Wrote(bytes int64, now time.Time) {
 func (a *Account) begin(l Limits, now time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.turn(now)
+	a.begins(l, now)
 	if err := a.fuelLeft(l, now); err != nil {
 		return err
 	}

@@ -100,6 +100,9 @@ type backend struct {
 }
 
 func (b *backend) Find(r call.Request) (gateway.Queued, *abi.Error) {
+	if r.Name == "panics" {
+		panic("in the look-up")
+	}
 	if r.Name == "refused" {
 		return nil, gateway.Unknown(r.Method, r.Name, "")
 	}
@@ -186,21 +189,106 @@ func TestQuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAccountsAreBounded checks that accounts that are in use are never dropped, since dropping one would forget what was used.
+// TestAccountsAreBounded checks that an account is dropped only if a new one would allow its principal no more, so that neither forgets what was
+// used nor lets principals without quota of a day keep others out.
 func TestAccountsAreBounded(t *testing.T) {
-	b := &Book{}
+	b, daily := &Book{}, Limits{Requests: 1, Burst: 10, Bytes: 1000}
 	for i := range maxAccounts {
-		if a := b.account(fmt.Sprint(i)); a == nil {
+		a := b.account(fmt.Sprint(i), daily, noon)
+		if a == nil {
 			t.Fatal("no account")
-		} else {
-			a.Wrote(1, time.Now())
+		}
+		if err := a.Request(daily, 1, 1, noon); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if b.account("one more") != nil || b.account("0") == nil {
+	now := noon
+	admits := func(what string, want bool) {
+		t.Helper()
+		now = now.Add(sweepTime)
+		if got := b.account(what, daily, now) != nil; got != want {
+			t.Errorf("%s: admitted %t", what, got)
+		}
+	}
+	admits("beside accounts that were used today", false)
+	if b.account("0", daily, now) == nil {
 		t.Error("an account that was used today was dropped")
 	}
 	b.accounts["7"].day--
-	if b.account("one more") == nil || b.accounts["7"] != nil {
+	admits("before the requests of another day's account are refilled", false)
+	now = now.Add(10 * time.Second)
+	admits("beside an account of yesterday", true)
+	if b.accounts["7"] != nil {
 		t.Error("an account of yesterday was kept")
+	}
+	rate := b.accounts["8"]
+	for range 10 {
+		_ = rate.Request(Limits{Requests: 1, Burst: 10}, 1, 1, now)
+	}
+	admits("beside an account whose requests are not refilled", false)
+	now = now.Add(11 * time.Second)
+	rate.calls++
+	admits("beside an account with a call", false)
+	rate.calls--
+	admits("beside an account that only bounds the rate", true)
+}
+
+// TestMessagesAreBounded checks that notifications and answers are still admitted when requests are not, up to twice the limits.
+func TestMessagesAreBounded(t *testing.T) {
+	for name, l := range map[string]Limits{"requests_per_second": {Requests: 1, Burst: 4}, "bytes_per_day": {Bytes: 40}} {
+		var a Account
+		for a.Request(l, 1, 10, noon) == nil {
+		}
+		messages := 0
+		var err error
+		for err = a.Message(l, 10, noon); err == nil; err = a.Message(l, 10, noon) {
+			messages++
+		}
+		if e := exceeded(t, err, name); messages != 4 || e.Limit != max(l.Requests, l.Bytes) {
+			t.Errorf("%s: %d messages after the last request; %v", name, messages, e)
+		}
+		exceeded(t, a.Request(l, 1, 0, noon), name)
+		if err := a.Message(l, 10, noon.Add(24*time.Hour)); err != nil {
+			t.Errorf("%s: on the next day: %v", name, err)
+		}
+	}
+}
+
+// TestClockMayStepBack checks that a clock that is set back neither blocks a principal nor gives it more than its burst.
+func TestClockMayStepBack(t *testing.T) {
+	var a Account
+	l := Limits{Requests: 10, Burst: 4}
+	for range 4 {
+		if err := a.Request(l, 1, 0, noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	earlier := noon.Add(-48 * time.Hour)
+	exceeded(t, a.Request(l, 1, 0, earlier), "requests_per_second")
+	for n := range 5 {
+		if err := a.Request(l, 1, 0, earlier.Add(time.Second)); (err == nil) != (n < 4) {
+			t.Errorf("request %d a second later: %v", n, err)
+		}
+	}
+}
+
+// TestPanicInLookUpEndsCall checks that a look-up that panics does not count as a call that runs.
+func TestPanicInLookUpEndsCall(t *testing.T) {
+	b := NewBackend(&backend{}, &Book{})
+	b.SetLimits(Limits{Concurrent: 1})
+	r := call.Request{Method: abi.MethodToolsCall, Name: "panics", Principal: &call.Principal{ID: "ann"}}
+	for range 3 {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Fatal("the call was refused")
+				}
+			}()
+			_, _ = b.Find(r)
+		}()
+	}
+	r.Name = "t"
+	if _, err := b.Find(r); err != nil {
+		t.Error(err)
 	}
 }
