@@ -100,6 +100,8 @@ func tableOf(p Plugin) string {
 	texts("deny_resources", p.Resources.Deny)
 	set("read_only", "true", p.ReadOnly)
 	set("allow_write", "true", p.AllowWrite)
+	set(keyApproveWrites, "true", p.Approve.Writes)
+	texts(keyApproveTools, p.Approve.Tools)
 	set("always_offer", "true", p.Always)
 	set("fs", array(p.FS, directoryText), p.FS != nil)
 	texts("deny", p.Deny)

@@ -20,7 +20,7 @@ const digest = "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789
 func TestAddPluginRoundTrips(t *testing.T) {
 	before := "# ours\r\n[credentials.token] # c\r\nenv = 'TOKEN'"
 	p := config.Plugin{Path: hostPath("/opt/a \"b\""), SHA256: digest, Prefix: "x_", AllowTools: []string{"a", "b*"}, DenyTools: []string{},
-		Prompts: config.Filter{Allow: []string{"p"}}, Resources: config.Filter{Deny: []string{"r://*"}}, AllowWrite: true,
+		Prompts: config.Filter{Allow: []string{"p"}}, Resources: config.Filter{Deny: []string{"r://*"}}, AllowWrite: true, Approve: config.Approve{Writes: true, Tools: []string{"w*"}},
 		FS:   []manifest.FS{{Path: "${project}", Access: "rw"}, {Path: hostPath("/srv/") + strings.Repeat("long", 30), Access: "r"}},
 		Deny: []string{"**/.env"},
 		HTTP: []config.HTTP{{PublicWeb: true}, {Origin: parseOrigin(t, "https://a.example")}, {Origin: parseOrigin(t, "http://[::1]:8080"), Private: true,

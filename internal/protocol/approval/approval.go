@@ -64,10 +64,7 @@ func Question(c Call) (string, error) {
 // shown returns the parameters of a call that the user is shown, and what they are called. It leaves out _meta, which the client writes and
 // not its model, and what Question states itself.
 func shown(c Call) (what string, text []byte, err error) {
-	rest := c.Params
-	for _, name := range []string{"_meta", interaction.MemberResponses, interaction.MemberState} {
-		rest = rawjson.Replace(rest, name, nil)
-	}
+	rest := rawjson.Replace(c.Params, "_meta", nil)
 	if c.Method == abi.MethodToolsCall {
 		rest = rawjson.Replace(rest, "name", nil)
 	}

@@ -64,6 +64,10 @@ func TestQuestionNamesWhatIsCalled(t *testing.T) {
 			approval.Call{Server: "s", Plugin: "p", Version: "1", Method: "tools/call", Name: "t", Params: []byte(`{"name":"t","arguments":{},"more":[1]}`)},
 			"Tool: t\nParameters, complete, as the client sent them. Their lines begin with |, and with + where a line continues:\n\n    | {\n    |   \"arguments\": {},\n    |   \"more\": [\n    |     1\n    |   ]\n    | }\n",
 		},
+		"a member that only clients of the modern era have for another purpose": {
+			approval.Call{Server: "s", Plugin: "p", Version: "1", Method: "tools/call", Name: "t", Params: []byte(`{"name":"t","requestState":"x"}`)},
+			"    | {\n    |   \"requestState\": \"x\"\n    | }\n",
+		},
 		"a resource": {
 			approval.Call{Server: "s", Plugin: "p", Version: "1", Method: "resources/read", Name: "x:y", Params: []byte(`{"uri":"x:y","_meta":{}}`)},
 			"Request: resources/read\nParameters, complete, as the client sent them. Their lines begin with |, and with + where a line continues:\n\n    | {\n    |   \"uri\": \"x:y\"\n    | }\n",

@@ -30,6 +30,12 @@ const (
 // isRefusal reports whether a code is one of the above.
 func isRefusal(code string) bool { return strings.HasPrefix(code, approvalPrefix) }
 
+// isDecided reports whether err is the failure of a request about which the user was asked, so that no other plugin gets it.
+func isDecided(err error) bool {
+	var failure *gateway.Failure
+	return errors.As(err, &failure) && isRefusal(failure.Code) && failure.Code != failureUnable
+}
+
 // opApprove is the operation that the audit log records for a call that the user has approved, and the code of the record of a call that
 // asks for approval.
 const opApprove = "approve"

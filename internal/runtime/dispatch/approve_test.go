@@ -306,3 +306,68 @@ func TestApprovalAfterReload(t *testing.T) {
 		t.Errorf("a tool that is denied since: got %s", got)
 	}
 }
+
+// TestApprovalOfResourcesAndPrompts checks requests that run code of a plugin that can write, without calling a tool. If several plugins may
+// have what is requested, each of them needs an approval of its own.
+func TestApprovalOfResourcesAndPrompts(t *testing.T) {
+	const rw = "[[capabilities.fs]]\npath = '${project}'\naccess = 'rw'\n"
+	lacking := hosttest.Plugin("a", wasmtest.Answering(nothing), "[offers]\nprompts = true\nresources = true\n"+rw)
+	having := hosttest.Plugin("b", wasmtest.Answering(`{"result":`+hosttest.TextOf("b")+`}`), "[offers]\nprompts = true\nresources = true\n"+rw)
+	w := hosttest.New(t, lacking, having, hosttest.Files{
+		"work/bulkhead.toml": "[defaults]\napprove_writes = true\n[[plugins]]\npath = \"../plugins/a\"\n[[plugins]]\npath = \"../plugins/b\"\n",
+	})
+	h := w.Open(t, w.Options())
+	for method, params := range map[string]string{"prompts/get": `{"name":"it",` + formMeta + `}`, "resources/read": `{"uri":"it:x",` + formMeta + `}`} {
+		first := hosttest.Request(t, h, method, params)
+		if !strings.Contains(first, `Plugin: a 0.1.0\nRequest: `+method) {
+			t.Fatalf("%s: got %s, want the question for plugin a", method, first)
+		}
+		if got := hosttest.Request(t, h, method, with(params, `{"bulkhead_approval":{"action":"decline"}}`, stateOf(t, first))); !strings.Contains(got, "approval_declined") {
+			t.Errorf("%s: a declined request: got %s", method, got)
+		}
+		second := hosttest.Request(t, h, method, with(params, approves, stateOf(t, first)))
+		if !strings.Contains(second, `Plugin: b 0.1.0\nRequest: `+method) {
+			t.Fatalf("%s: got %s, want the question for plugin b", method, second)
+		}
+		for name, c := range map[string]struct{ params, want string }{
+			"the approval of the other plugin": {with(params, approves, stateOf(t, first)), "approval_replayed"},
+			"both are approved":                {with(params, approves, stateOf(t, second)), `b`},
+		} {
+			if got := hosttest.Request(t, h, method, c.params); !strings.Contains(got, c.want) || strings.Contains(got, "input_required") {
+				t.Errorf("%s: %s: got %s, want %s", method, name, got, c.want)
+			}
+		}
+		if got := hosttest.Request(t, h, method, with(params, approves, stateOf(t, second))); !strings.Contains(got, "approval_replayed") {
+			t.Errorf("%s: an approval that was used: got %s", method, got)
+		}
+	}
+	if got := hosttest.Request(t, h, "resources/list", `{`+formMeta+`}`); strings.Contains(got, "bulkhead_approval") {
+		t.Errorf("a list: got %s", got)
+	}
+}
+
+// TestApprovalThroughToolOfHost checks that the user is shown the tool that is called in the end, with its arguments.
+func TestApprovalThroughToolOfHost(t *testing.T) {
+	w := searching(t, "", "approve_tools = ['a_put']\n")
+	h := w.Open(t, w.Options())
+	const call = `{"name":"write_tool","arguments":{"name":"a_put","arguments":{"id":"x"}},` + formMeta + `}`
+	first := hosttest.Request(t, h, "tools/call", call)
+	if !strings.Contains(first, `Tool: a_put\n`) || !strings.Contains(first, `    | {\n    |   \"id\": \"x\"\n    | }`) || strings.Contains(first, "write_tool") {
+		t.Errorf("got %s", first)
+	}
+	state := stateOf(t, first)
+	for name, other := range map[string]string{
+		"a direct call":   strings.Replace(call, `"name":"write_tool","arguments":{"name":"a_put","arguments":{"id":"x"}}`, `"name":"a_put","arguments":{"id":"x"}`, 1),
+		"other arguments": strings.Replace(call, `"x"`, `"y"`, 1),
+	} {
+		if got := hosttest.Request(t, h, "tools/call", with(other, approves, state)); !strings.Contains(got, "-32602") {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+	if got := hosttest.Request(t, h, "tools/call", with(call, approves, state)); !strings.Contains(got, `"done"`) {
+		t.Errorf("got %s", got)
+	}
+	if got := hosttest.Request(t, h, "tools/call", with(call, approves, state)); !strings.Contains(got, "approval_replayed") {
+		t.Errorf("an approval that was used: got %s", got)
+	}
+}

@@ -39,7 +39,7 @@ func (s *search) Execute(ctx context.Context, n gateway.Notifier) (call.Result, 
 	var failure error
 	for _, next := range s.others {
 		switch {
-		case err == nil || ctx.Err() != nil || errors.As(err, new(*gateway.Ask)):
+		case err == nil || ctx.Err() != nil || errors.As(err, new(*gateway.Ask)) || isDecided(err):
 			return result, err
 		case failure == nil && !isUnknown(err):
 			failure = err
