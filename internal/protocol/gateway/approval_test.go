@@ -20,6 +20,7 @@ type approvingBackend struct {
 	*fakeBackend
 	mu        sync.Mutex
 	decisions []string
+	used      map[string]bool
 }
 
 func (b *approvingBackend) Find(r call.Request) (Queued, *abi.Error) {
@@ -47,10 +48,25 @@ func (c approvingCall) Execute(ctx context.Context, n Notifier) (call.Result, er
 	c.b.mu.Lock()
 	c.b.decisions = append(c.b.decisions, strings.TrimSpace(string(a.Decision)+" "+a.Why))
 	c.b.mu.Unlock()
+	if a.ID != "" && c.b.isUsed(a.ID) {
+		return call.Result{}, c.Failure("replayed", "its approval was used before")
+	}
 	if a.Decision != interaction.Approved || string(a.Shown) != "digest" {
 		return call.Result{}, c.Failure("not_approved", fmt.Sprintf("%s: %s", a.Decision, a.Why))
 	}
 	return c.Queued.Execute(ctx, n)
+}
+
+// isUsed uses an approval, and reports whether it was used before.
+func (b *approvingBackend) isUsed(id string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.used == nil {
+		b.used = map[string]bool{}
+	}
+	used := b.used[id]
+	b.used[id] = true
+	return used
 }
 
 const (
@@ -176,4 +192,21 @@ func TestApprovalOfModernClient(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestApprovalIsSpentByFirstRound checks that a call which goes on in this process, as a task does, does not bring the ID of its client's
+// state again.
+func TestApprovalIsSpentByFirstRound(t *testing.T) {
+	b := &approvingBackend{fakeBackend: newFake()}
+	c := &clientRequest{session: &session{g: newGateway(t, Config{}, b)}}
+	c.notifier = newNotifier(c.session, &c.Request, requestMeta{}, nil)
+	c.Method, c.Name, c.Params = abi.MethodToolsCall, "ask", []byte(`{"arguments":[`+askRoots+`,`+askRoots+`]}`)
+	c.Interaction.Approval = (&interaction.Approval{Shown: []byte("digest"), Decision: interaction.Approved}).Sealed()
+	for c.Interaction.Round = range 2 {
+		queued, _ := b.Find(c.Request)
+		if result, ask, err := c.execute(t.Context(), queued); ask == nil || ask.Approval != nil {
+			t.Fatalf("round %d: got %s, %v, want the question of the module", c.Interaction.Round, result, err)
+		}
+	}
+	b.want(t, "approved", "approved")
 }

@@ -232,6 +232,9 @@ func (c *clientRequest) run(ctx context.Context, queued Queued) ([]byte, *Ask, *
 	case ctx.Err() != nil:
 		return nil, nil, shuttingDown() // not sent if the client cancelled the call
 	case errors.As(err, &ask) && ask != nil && interaction.Supports(c.Method):
+		if ask.Approval == nil { // the module ran, so the approval that the request brought has counted
+			c.Interaction.Approval = c.Interaction.Approval.Spent()
+		}
 		return nil, ask, nil
 	case errors.As(err, &failure) && failure != nil:
 	case errors.As(err, &own) && own != nil:

@@ -38,6 +38,14 @@ func (a *Approval) Sealed() *Approval {
 	return &Approval{ID: rand.Text(), Shown: a.Shown, Decision: a.Decision}
 }
 
+// Spent returns the approval for a further round of a call of which the host keeps the state itself, after the ID has counted.
+func (a *Approval) Spent() *Approval {
+	if a == nil {
+		return nil
+	}
+	return &Approval{Shown: a.Shown, Decision: a.Decision}
+}
+
 // ApprovalID is the id of the question for approval, and MemberApprove the field of its form.
 const (
 	ApprovalID    = "bulkhead_approval"
