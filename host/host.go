@@ -25,6 +25,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/quota"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tasks"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dispatch"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/child"
@@ -49,6 +50,7 @@ type Host struct {
 	options    Options // the options of Open with all defaults filled in
 	dispatcher *dispatch.Dispatcher
 	gateway    *gateway.Gateway
+	tasks      *tasks.Store // nil: no call runs as a task
 
 	http served // state of a server that ServeHTTP runs
 
@@ -98,6 +100,8 @@ func Open(o Options) (*Host, error) {
 	if h.gateway, err = offered.NewServer(h.dispatcher); err != nil {
 		return nil, err
 	}
+	h.tasks = tasks.In(found.Places.State, log.Named("tasks"))
+	h.gateway.KeepTasks(h.tasks)
 	offered.WarnOfUnusedEnv()
 	if err := h.dispatcher.Open(); err != nil {
 		return nil, err
@@ -114,6 +118,7 @@ func (h *Host) Close(ctx context.Context) error {
 		return fmt.Errorf("close: gave up waiting for a reload: %w", err)
 	}
 	defer h.unlock()
+	defer h.tasks.Close()
 	return h.dispatcher.Close(ctx)
 }
 

@@ -228,6 +228,8 @@ func formatEntry(style term.Style, e audit.Entry) string {
 		what = strings.TrimSpace(oneLine(o.Op)+" "+oneLine(o.Target)) + " in " + what
 	}
 	switch e.Kind {
+	case audit.KindTask:
+		what = "task of " + what
 	case audit.KindServer, audit.KindPolicy, audit.KindTokens:
 		what = strings.TrimSpace(oneLine(string(e.Kind)) + " " + what + " " + oneLine(strings.TrimSpace(e.Config+e.Subject+" "+e.Name)))
 	}

@@ -83,7 +83,7 @@ func registerAsks(p *sdk.Plugin) {
 	sdk.HandleTool(p, "test_input_required_result_sampling", func(ctx context.Context, _ none) (*sdk.ToolResult, error) {
 		return sample(ctx, "capital_question", sampling("What is the capital of France?", 100))
 	})
-	sdk.HandleTool(p, "test_input_required_result_elicitation", greet)
+	sdk.HandleTool(p, "test_input_required_result_elicitation", greetUser)
 	sdk.HandleTool(p, "test_input_required_result_multiple_inputs", askAll)
 	sdk.HandleTool(p, "test_input_required_result_capabilities", askSupported)
 	sdk.HandleTool(p, "test_input_required_result_multi_round", askTwice)
@@ -144,7 +144,7 @@ func entered[T any](answer *sdk.FormAnswer, field string) (value T, ok bool, err
 // refused is the result of a tool whose user did not accept.
 func refused() *sdk.ToolResult { return sdk.Text("The user did not answer.") }
 
-func greet(ctx context.Context, _ none) (*sdk.ToolResult, error) {
+func greetUser(ctx context.Context, _ none) (*sdk.ToolResult, error) {
 	answer, err := sdk.Elicit(ctx, "user_name", form("What is your name?", nameSchema))
 	if err != nil {
 		return nil, err

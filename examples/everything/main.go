@@ -14,6 +14,7 @@ func plugin() *sdk.Plugin {
 	registerNotifications(p)
 	registerSchemas(p)
 	registerAsks(p)
+	registerTasks(p)
 	p.HandlePrompts(sdk.Prompts{List: listPrompts, Get: getPrompt})
 	p.HandleResources(sdk.Resources{List: listResources, Templates: listTemplates, Read: readResource})
 	p.HandleComplete(complete)

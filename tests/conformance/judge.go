@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"text/tabwriter"
 )
 
@@ -42,20 +41,6 @@ func readExceptions(file string) ([]exception, error) {
 	return all, nil
 }
 
-// extensions are extensions of MCP that are not offered, by the prefix of the names of their scenarios. A suite of
-// requirements runs these scenarios, but does not count them.
-var extensions = map[string]string{"tasks-": "io.modelcontextprotocol/tasks"}
-
-// extensionOf returns the extension that a scenario tests; "" if it is none, or is offered.
-func extensionOf(scenario string) string {
-	for prefix, extension := range extensions {
-		if strings.HasPrefix(scenario, prefix) {
-			return extension
-		}
-	}
-	return ""
-}
-
 // verdict is what came of all suites.
 type verdict struct {
 	rows     []row
@@ -68,7 +53,6 @@ type row struct {
 	name                             string
 	scenarios                        int
 	passed, failed, excused, skipped int
-	extension                        int // scenarios of extensions, of which no check is counted
 	seconds                          float64
 }
 
@@ -78,10 +62,6 @@ func judge(results []result, exceptions []exception) verdict {
 	for _, r := range results {
 		counts := row{name: r.suite.name, scenarios: len(r.scenarios), seconds: r.seconds}
 		for _, s := range r.scenarios {
-			if extensionOf(s.name) != "" {
-				counts.extension++
-				continue
-			}
 			for _, c := range s.checks {
 				switch c.Status {
 				case statusSuccess:
@@ -130,15 +110,14 @@ func (r *row) add(other row) {
 	r.failed += other.failed
 	r.excused += other.excused
 	r.skipped += other.skipped
-	r.extension += other.extension
 	r.seconds += other.seconds
 }
 
 func (v *verdict) print(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nconformance suite\tscenarios\tpassed\tfailed\texcepted\tskipped\tnot offered\tseconds")
+	fmt.Fprintln(table, "\nconformance suite\tscenarios\tpassed\tfailed\texcepted\tskipped\tseconds")
 	for _, r := range v.rows {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.0f\n", r.name, r.scenarios-r.extension, r.passed, r.failed, r.excused, r.skipped, r.extension, r.seconds)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%.0f\n", r.name, r.scenarios, r.passed, r.failed, r.excused, r.skipped, r.seconds)
 	}
 	_ = table.Flush() // an output that is gone has no reader
 	for _, problem := range v.problems {

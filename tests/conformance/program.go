@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
@@ -26,6 +27,7 @@ func (s *server) startProgram(ctx context.Context, program, work string, log io.
 	cmd := exec.CommandContext(ctx, program, "serve", "--http", "127.0.0.1:0", "--config", s.config, "--project", work, "--log-level", "debug")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(work, "state"))
 	output, err := cmd.StderrPipe()
 	if err != nil {
 		return err

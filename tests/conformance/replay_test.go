@@ -193,7 +193,7 @@ func TestJudge(t *testing.T) {
 	one := suite{name: "one"}
 	results := []result{{suite: one, scenarios: []scenario{{"lists", []check{
 		{ID: "a", Status: statusSuccess}, {ID: "b", Status: statusFailure, ErrorMessage: "no"}, {ID: "c", Status: statusWarning}, {ID: "d", Status: "INFO"},
-	}}, {"tasks-lifecycle", []check{{ID: "a", Status: statusFailure}}}}}}
+	}}}}}
 	except := func(id string) exception { return exception{"one", "lists", id, "a sentence", "a page"} }
 	for _, test := range []struct {
 		name       string

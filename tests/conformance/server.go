@@ -65,7 +65,7 @@ func start(ctx context.Context, program, dir string, log io.Writer) (*server, er
 		go s.obey(ctx)
 		return s, nil
 	}
-	s.host, err = host.Open(host.Options{ConfigFile: s.config, Project: work, Version: "0.0.0-conformance", Log: hclog.New(&hclog.LoggerOptions{
+	s.host, err = host.Open(host.Options{ConfigFile: s.config, Project: work, Version: "0.0.0-conformance", System: host.System{LookupEnv: ownState(work)}, Log: hclog.New(&hclog.LoggerOptions{
 		Name: "conformance", Level: hclog.Debug, Output: io.MultiWriter(log, listener(s.asked)),
 	})})
 	if err != nil {
@@ -88,6 +88,16 @@ func start(ctx context.Context, program, dir string, log io.Writer) (*server, er
 	}
 	go s.obey(ctx)
 	return s, nil
+}
+
+// ownState returns the variables of the process, but with a state directory in dir, which has the records of tasks.
+func ownState(dir string) func(name string) (string, bool) {
+	return func(name string) (string, bool) {
+		if name == "XDG_STATE_HOME" {
+			return filepath.Join(dir, "state"), true
+		}
+		return os.LookupEnv(name)
+	}
 }
 
 func (s *server) close() error {

@@ -208,6 +208,7 @@ var limitNames = map[string]string{
 	"output": "the size of an answer", "operations": "the host operations of a call", "log": "the log lines of a call",
 	"files": "open files", "concurrency": "calls at the same time", "queue": "the time in the queue",
 	"ask":          "the time that a client has to answer",
+	"task":         "the time of a call that runs as a task",
 	"http_request": "the body of a web request", "http_response": "the body of a web server's answer",
 	"http_concurrency": "web requests at the same time",
 }

@@ -13,7 +13,7 @@ var limitWords = map[string]string{
 	"memory": "of memory for a call", "time": "of time for a call", "fuel": "instructions for a call",
 	"input": "for a request", "output": "for an answer", "operations": "host operations for a call",
 	"log": "of log lines for a call", "files": "files open at the same time", "concurrency": "calls at the same time",
-	"queue": "of waiting in the queue", "ask": "for a client to answer", "http_request": "for the body of a web request", "http_response": "for a web server's answer",
+	"queue": "of waiting in the queue", "ask": "for a client to answer", "task": "of time for a call that runs as a task", "http_request": "for the body of a web request", "http_response": "for a web server's answer",
 	"http_concurrency": "web requests at the same time",
 }
 

@@ -42,7 +42,7 @@ func (c *Catalog) Refusal(r call.Request) (string, *Plugin) {
 	return Unknown, nil
 }
 
-// subject returns the kind and the name of the tool, prompt or resource that a request is for. A completion is for the prompt or
+// subject returns the kind and the name of the tool, prompt, resource or task that a request is for. A completion is for the prompt or
 // resource that its reference names.
 func subject(r call.Request) (kind, name string) {
 	switch r.Method {
@@ -56,6 +56,9 @@ func subject(r call.Request) (kind, name string) {
 		}
 		return "resource", r.Ref.URI
 	}
+	if strings.HasPrefix(r.Method, "tasks/") {
+		return "task", r.Name
+	}
 	return "resource", r.Name
 }
 
@@ -64,7 +67,7 @@ func subject(r call.Request) (kind, name string) {
 func (p *Plugin) has(r call.Request) (claimed, dynamic bool) {
 	kind, name := subject(r)
 	switch {
-	case p.Manifest == nil:
+	case p.Manifest == nil, kind == "task": // tasks belong to clients
 		return false, false
 	case kind == "tool":
 		return p.hasTool(name), false

@@ -101,6 +101,7 @@ func (c *Catalog) serverConfig() gateway.Config {
 			if !titles {
 				tool.Title = ""
 			}
+			s.Offers.Tasks = s.Offers.Tasks || tool.Task.Offered && c.Places.State != ""
 			s.Tools = append(s.Tools, tool)
 		}
 	}

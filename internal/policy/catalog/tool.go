@@ -46,7 +46,16 @@ func (t *Tool) listing() gateway.Tool {
 		Name: t.Offered, Title: t.Title, Description: t.Description,
 		Input: t.Input, Output: t.Output, Meta: t.Meta,
 		Icon:     gateway.Icon(t.Plugin.Manifest.Icon),
+		Task:     t.taskSupport(),
 		ReadOnly: !t.Write, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld,
+	}
+}
+
+// taskSupport returns how calls of the tool run as tasks.
+func (t *Tool) taskSupport() gateway.TaskSupport {
+	return gateway.TaskSupport{
+		Offered: t.Task != manifest.TaskNever, Required: t.Task == manifest.TaskRequired, AsksFirst: t.AsksFirst,
+		Writes: t.Write || t.Plugin.Grant.CanWrite(), Time: t.Plugin.Grant.Limits.Task,
 	}
 }
 

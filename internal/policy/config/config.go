@@ -271,6 +271,13 @@ type Grant struct {
 	LeftOut string
 }
 
+// CanWrite reports whether a call may change anything but the plugin's own state: a file, a repository, or what a web server has.
+func (g *Grant) CanWrite() bool {
+	return len(g.HTTP) > 0 ||
+		slices.ContainsFunc(g.FS, func(m Mount) bool { return !m.State && m.Access.Covers(manifest.ReadWrite) }) ||
+		slices.ContainsFunc(g.Git, func(r Git) bool { return r.Access.Covers(manifest.ReadWrite) })
+}
+
 // Withheld is a tool that is not offered, and the reason with its remedy.
 type Withheld struct {
 	Tool manifest.Tool

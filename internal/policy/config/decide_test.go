@@ -389,7 +389,7 @@ func TestDecideAsk(t *testing.T) {
 
 func TestDecideLimits(t *testing.T) {
 	defaults := manifest.Limits{Memory: 64 << 20, Time: 30 * time.Second, Input: 16 << 20, Output: 8 << 20, Operations: 10000, Log: 1 << 20,
-		Files: 256, Concurrency: 8, Queue: time.Minute, Ask: 10 * time.Minute, HTTPRequest: 8 << 20, HTTPResponse: 8 << 20, HTTPConcurrency: 4}
+		Files: 256, Concurrency: 8, Queue: time.Minute, Ask: 10 * time.Minute, Task: 10 * time.Minute, HTTPRequest: 8 << 20, HTTPResponse: 8 << 20, HTTPConcurrency: 4}
 	with := func(change func(*manifest.Limits)) manifest.Limits {
 		l := defaults
 		change(&l)

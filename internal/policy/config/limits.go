@@ -11,13 +11,13 @@ import (
 // DefaultLimits returns the limits that apply where neither the manifest nor the config sets any.
 func DefaultLimits() manifest.Limits {
 	return manifest.Limits{Memory: 64 << 20, Time: 30 * time.Second, Input: 16 << 20, Output: 8 << 20, Operations: 10_000,
-		Log: 1 << 20, Files: 256, Concurrency: 8, Queue: time.Minute, Ask: 10 * time.Minute, HTTPRequest: 8 << 20, HTTPResponse: 8 << 20, HTTPConcurrency: 4}
+		Log: 1 << 20, Files: 256, Concurrency: 8, Queue: time.Minute, Ask: 10 * time.Minute, Task: 10 * time.Minute, HTTPRequest: 8 << 20, HTTPResponse: 8 << 20, HTTPConcurrency: 4}
 }
 
 // Ceilings returns the highest limits that a manifest can set if no config sets a limit.
 func Ceilings() manifest.Limits {
 	return manifest.Limits{Memory: 256 << 20, Time: 5 * time.Minute, Input: 16 << 20, Output: 64 << 20, Operations: 100_000,
-		Log: 16 << 20, Files: 1024, Concurrency: 64, Queue: 5 * time.Minute, Ask: time.Hour, HTTPRequest: 64 << 20, HTTPResponse: 64 << 20, HTTPConcurrency: 32}
+		Log: 16 << 20, Files: 1024, Concurrency: 64, Queue: 5 * time.Minute, Ask: time.Hour, Task: time.Hour, HTTPRequest: 64 << 20, HTTPResponse: 64 << 20, HTTPConcurrency: 32}
 }
 
 // limits returns the effective limits. The bound of a limit is its value in the plugin's table or, if that is unset, its value in

@@ -66,6 +66,7 @@ func (l *Limits) fields() []limitField {
 		limitFieldOf(&l.Concurrency, "concurrency", ofItems, 1, 1024),
 		limitFieldOf(&l.Queue, "queue", ofTime, 0, 0),
 		limitFieldOf(&l.Ask, "ask", ofTime, 0, 0),
+		limitFieldOf(&l.Task, "task", ofTime, 0, 0),
 		limitFieldOf(&l.HTTPRequest, "http_request", ofBytes, 1<<10, 1<<30),
 		limitFieldOf(&l.HTTPResponse, "http_response", ofBytes, 1<<10, 1<<30),
 		limitFieldOf(&l.HTTPConcurrency, "http_concurrency", ofItems, 1, 1024),

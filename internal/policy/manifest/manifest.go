@@ -159,6 +159,7 @@ type Limits struct {
 	Concurrency int           // most calls that run at the same time
 	Queue       time.Duration // longest time that a call waits in the queue
 	Ask         time.Duration // longest time that a client may take to answer a question of a call
+	Task        time.Duration // longest duration of a call that runs as a task
 
 	HTTPRequest     int64 // most bytes of the body of a web request
 	HTTPResponse    int64 // most bytes of the body of a web response
@@ -185,6 +186,16 @@ type Claim struct {
 // Offers reports whether the set c is not empty.
 func (c Claim) Offers() bool { return c.Any || len(c.Names) > 0 }
 
+// Task states whether calls of a tool run as tasks, for the clients that support it.
+type Task string
+
+// The values of Task.
+const (
+	TaskNever    Task = ""
+	TaskOptional Task = "optional"
+	TaskRequired Task = "required" // other clients cannot call the tool
+)
+
 // Tool is one [[tools]] table.
 type Tool struct {
 	Name        string
@@ -200,6 +211,8 @@ type Tool struct {
 	Output      json.RawMessage // JSON Schema of the structured result, in the form of Input; nil if absent
 	Meta        json.RawMessage // JSON object that tools/list shows as _meta; nil if absent
 	Command     command.Tool    // how a call runs the program, if the module is a command
+	Task        Task            // whether calls run as tasks
+	AsksFirst   bool            // whether a call runs as a task only when the client has answered its first questions
 	Line        int             // line of the [[tools]] heading of the tool
 }
 

@@ -80,6 +80,13 @@ func readTool(t *tomlfile.Table) Tool {
 	if !t.Has("access") {
 		t.Fault("access", "is missing", `write access = "read", or "write" if the tool changes anything`)
 	}
+	if t.Has("task") {
+		tool.Task = Task(t.OneOf("task", string(TaskOptional), string(TaskRequired)))
+	}
+	tool.AsksFirst = t.Bool("asks_first", false)
+	if tool.AsksFirst && tool.Task == TaskNever {
+		t.Fault("asks_first", "has no effect without task", `write task = "optional" or "required", or remove it`)
+	}
 	tool.Write = t.OneOf("access", "read", "write") == "write"
 	return tool
 }

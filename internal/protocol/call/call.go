@@ -5,6 +5,7 @@ package call
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 )
@@ -30,6 +31,11 @@ type Request struct {
 	Ref       Reference       // the prompt or template of a completion
 
 	Interaction Interaction
+
+	// Task is the id of the task that the call runs as; empty if it runs as none.
+	Task string
+	// Time is the time limit of the call; 0: that of its plugin.
+	Time time.Duration
 
 	// Members is a JSON object with the members of the module's request that follow params: client, answers and state. It is empty if
 	// the module cannot ask the client.

@@ -170,11 +170,20 @@ func missingCapability(message string, missing interaction.Client) *abi.Error {
 	return &abi.Error{Code: codeMissingCapability, Message: message, Data: fmt.Appendf(nil, `{"requiredCapabilities":%s}`, missing.JSON())}
 }
 
+// missing refuses an ask that the client does not support; nil if it supports it.
+func (c *clientRequest) missing(ask *Ask) *abi.Error {
+	missing := c.Interaction.Client.Missing(ask.Ask)
+	if missing == (interaction.Client{}) {
+		return nil
+	}
+	return missingCapability(fmt.Sprintf("%s needs a client that supports %s", what(&c.Request), missing), missing)
+}
+
 // inputRequired encodes the result that asks a client of the modern era.
 func (c *clientRequest) inputRequired(ask *Ask) ([]byte, *abi.Error) {
 	i := &c.Interaction
-	if missing := i.Client.Missing(ask.Ask); missing != (interaction.Client{}) {
-		return nil, missingCapability(fmt.Sprintf("%s needs a client that supports %s", what(&c.Request), missing), missing)
+	if err := c.missing(ask); err != nil {
+		return nil, err
 	}
 	state := interaction.State{
 		Round: i.Round + 1, Plugin: ask.PluginVersion, Asked: map[string]interaction.Kind{}, Answers: i.Answers, Module: ask.State,
@@ -264,16 +273,22 @@ func (c *clientRequest) tooLarge(queued Queued) *Failure {
 	return c.failure(queued, failureAsks, fmt.Sprintf("got answers of its client of more than %d bytes", abi.MaxAskAnswers))
 }
 
+// beginQuestion counts a call that waits for its client until end is called. why is the reason why it may not wait; empty if it may.
+func (c *clientRequest) beginQuestion() (end func(), why string) {
+	if b, ok := c.session.view.backend.(QuestionBounder); ok {
+		return b.BeginQuestion(c.Principal)
+	}
+	return func() {}, ""
+}
+
 // exchange sends requests to the client and adds its answers.
 func (c *clientRequest) exchange(ctx context.Context, queued Queued, ask *Ask, answers map[string]json.RawMessage) (*Failure, *abi.Error) {
 	s := c.session
-	if b, ok := s.view.backend.(QuestionBounder); ok {
-		end, why := b.BeginQuestion(c.Principal)
-		if why != "" {
-			return c.failure(queued, failureAsks, "cannot ask the client: "+why), nil
-		}
-		defer end()
+	end, why := c.beginQuestion()
+	if why != "" {
+		return c.failure(queued, failureAsks, "cannot ask the client: "+why), nil
 	}
+	defer end()
 	w, why := s.asks.begin(ask.Requests, c.entry.size+sizeOf(answers))
 	if why != "" {
 		return c.failure(queued, failureAsks, why), nil

@@ -41,7 +41,7 @@ func (s *session) initialize(m *message, now *served) ([]byte, *abi.Error) {
 	s.subscriptions.initialize(now.config.Offers)
 	return encode(mcp.InitializeResult{
 		ProtocolVersion: s.version,
-		Capabilities:    now.config.capabilities(),
+		Capabilities:    now.config.capabilities(false),
 		ServerInfo:      now.config.implementation(),
 		Instructions:    now.config.Instructions,
 	})
@@ -75,7 +75,7 @@ func (now *served) discover(m *message) ([]byte, *abi.Error) {
 	result.EnsureResultMeta().SetServerInfo(now.config.implementation())
 	result.SetCacheHints(0, mcp.CacheScopePrivate)
 	result.SupportedVersions = now.versions
-	result.Capabilities = now.config.capabilities()
+	result.Capabilities = now.config.capabilities(true)
 	result.Instructions = now.config.Instructions
 	return encode(result)
 }
@@ -103,8 +103,8 @@ func (c Config) implementation() mcp.Implementation {
 	return mcp.Implementation{Name: c.Name, Title: c.Title, Version: c.Version}
 }
 
-// capabilities returns the server capabilities for initialize and server/discover.
-func (c Config) capabilities() mcp.ServerCapabilities {
+// capabilities returns the server capabilities for server/discover of the modern era, or for initialize.
+func (c Config) capabilities(modern bool) mcp.ServerCapabilities {
 	var capabilities mcp.ServerCapabilities
 	if c.offersTools() {
 		enable(&capabilities.Tools).ListChanged = c.Offers.ToolsChange
@@ -121,6 +121,9 @@ func (c Config) capabilities() mcp.ServerCapabilities {
 	}
 	if c.Logging {
 		enable(&capabilities.Logging)
+	}
+	if modern && c.Offers.Tasks {
+		capabilities.Extensions = map[string]any{TasksExtension: struct{}{}}
 	}
 	return capabilities
 }

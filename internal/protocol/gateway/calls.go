@@ -18,7 +18,7 @@ import (
 // call starts a request that the backend executes. Whatever the gateway can refuse, it refuses before it calls
 // the backend.
 func (s *session) call(ctx context.Context, m *message, meta requestMeta, how method, to Peer) {
-	c := &clientRequest{session: s, how: how, meta: meta}
+	c := &clientRequest{session: s, how: how, meta: meta, size: int64(m.size)}
 	var err *abi.Error
 	c.Request, err = s.backendRequest(m, meta, how)
 	if err == nil && interaction.Supports(m.method) {
@@ -30,6 +30,10 @@ func (s *session) call(ctx context.Context, m *message, meta requestMeta, how me
 	}
 	if s.subscriptions.isOpen(m.id) {
 		putError(to, m.id, streamIDInUse())
+		return
+	}
+	if err = c.planTask(m); err != nil {
+		putError(to, m.id, err)
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -74,16 +78,29 @@ type clientRequest struct {
 	meta     requestMeta
 	notifier *notifier
 	ahead    []byte // answers that the client sent before it was asked; nil if none
+	size     int64  // bytes that the request retains
 }
 
 // start queues the request and passes the function that executes it to "work". release is called when the response is written.
 func (c *clientRequest) start(ctx context.Context, work func(func()), release func()) {
-	queued, err := c.session.view.find(c.Request)
+	queued, err := c.find()
 	if err != nil {
 		c.end(nil, err, release)
 		return
 	}
+	if c.Task != "" {
+		work(func() { c.respondWithTask(ctx, queued, release) })
+		return
+	}
 	work(func() { c.respond(ctx, queued, release) })
+}
+
+// find returns the request as one that can be executed.
+func (c *clientRequest) find() (Queued, *abi.Error) {
+	if c.how.task {
+		return taskRequest{c}, nil
+	}
+	return c.session.view.find(c.Request)
 }
 
 // respond executes the request and sends its response. If the call asks its client, a client of the modern era gets the ask as the

@@ -25,6 +25,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/paramheader"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tasks"
 )
 
 // Defaults of a Config.
@@ -80,6 +81,7 @@ type Gateway struct {
 	maxLine     int64
 	maxInFlight int
 	sealer      *interaction.Sealer
+	tasks       *tasks.Store // nil: no call runs as a task
 
 	mu    sync.Mutex
 	open  []*session // guarded by mu
@@ -94,6 +96,7 @@ type served struct {
 	legacy   []string // those of the legacy era
 	lists    lists
 	params   map[string][]paramheader.Param // by tool, of the tools that have such parameters
+	tasks    map[string]TaskSupport         // by tool, of the tools whose calls can run as tasks
 	info     []byte                         // member serverInfo of _meta
 }
 
@@ -113,6 +116,9 @@ func New(config Config, backend Backend) (*Gateway, error) {
 	return g, err
 }
 
+// KeepTasks sets where calls that run as tasks are kept. It must be called before any client is served; without it no call runs as a task.
+func (g *Gateway) KeepTasks(s *tasks.Store) { g.tasks = s }
+
 func newServed(config Config) (*served, error) {
 	if err := config.check(); err != nil {
 		return nil, err
@@ -127,6 +133,7 @@ func newServed(config Config) (*served, error) {
 		return nil, err
 	}
 	now.params, err = findParams(config.Tools)
+	now.tasks = findTasks(config.Tools)
 	return now, err
 }
 

@@ -22,11 +22,12 @@ type Offers struct {
 	ResourcesChange bool // resources/list_changed is sent
 	Subscribe       bool // resources/updated is sent
 	Completions     bool
+	Tasks           bool // calls of tools can run as tasks
 }
 
 // changes reports whether any notification about changes is offered.
 func (o Offers) changes() bool {
-	return o.ToolsChange || o.PromptsChange || o.ResourcesChange || o.Subscribe
+	return o.ToolsChange || o.PromptsChange || o.ResourcesChange || o.Subscribe || o.Tasks
 }
 
 // method describes a method that the backend executes.
@@ -36,6 +37,8 @@ type method struct {
 	name string
 	// cached results have caching hints in the modern era.
 	cached bool
+	// task methods concern a task. They belong to the modern era, and the gateway executes them itself.
+	task bool
 	// list results are pages of a list, which the backend encodes itself. All others are checked by call.Check.
 	list bool
 }
@@ -49,6 +52,9 @@ var methods = map[mcp.MCPMethod]method{
 	mcp.MethodResourcesTemplatesList: {offered: func(o Offers) bool { return o.Resources }, cached: true, list: true},
 	mcp.MethodResourcesRead:          {offered: func(o Offers) bool { return o.Resources }, name: "uri", cached: true},
 	mcp.MethodCompletionComplete:     {offered: func(o Offers) bool { return o.Completions }},
+	methodTasksGet:                   {offered: func(o Offers) bool { return o.Tasks }, name: memberTaskID, task: true},
+	methodTasksUpdate:                {offered: func(o Offers) bool { return o.Tasks }, name: memberTaskID, task: true},
+	methodTasksCancel:                {offered: func(o Offers) bool { return o.Tasks }, name: memberTaskID, task: true},
 }
 
 // backendRequest converts a client's request for the backend.
@@ -70,6 +76,8 @@ func (s *session) backendRequest(m *message, meta requestMeta, how method) (call
 		r.Name, ok = rawjson.Unquote(p.name)
 	case "uri":
 		r.Name, ok = rawjson.Unquote(p.uri)
+	case memberTaskID:
+		r.Name, ok = rawjson.Unquote(p.task)
 	default:
 		r.Ref.Type, _ = rawjson.Unquote(p.ref.kind)
 		r.Ref.Name, _ = rawjson.Unquote(p.ref.name)
@@ -99,6 +107,9 @@ var missingName = map[string]string{
 	string(mcp.MethodToolsCall):     "Missing tool name",
 	string(mcp.MethodPromptsGet):    "Missing prompt name",
 	string(mcp.MethodResourcesRead): "Missing resource uri",
+	methodTasksGet:                  "Missing taskId",
+	methodTasksUpdate:               "Missing taskId",
+	methodTasksCancel:               "Missing taskId",
 }
 
 // Unknown is the error for a tool, prompt or resource that is not offered. name is its name or URI; why may be empty.

@@ -28,6 +28,7 @@ type notifier struct {
 	request *call.Request
 	meta    requestMeta
 	to      Peer
+	report  func(text string) // takes the text of a task's progress; nil if the call is no task
 	stopped atomic.Bool
 	sending lock // held while a notification is sent
 
@@ -64,6 +65,9 @@ func (n *notifier) NotifyOf(ctx context.Context, source Source, method string, p
 	switch method {
 	case methodProgress:
 		wanted, err = n.meta.token != nil, checkProgress(params)
+		if n.report != nil && err == nil {
+			n.report(progressText(params))
+		}
 		if wanted && err == nil {
 			wanted = n.advances(params)
 			params = n.withToken(params)

@@ -17,6 +17,7 @@ type params struct {
 	arguments []byte
 	argument  []byte
 	cursor    []byte
+	task      []byte // taskId
 	responses []byte // inputResponses
 	state     []byte // requestState
 	ref       ref
@@ -54,6 +55,8 @@ func (p *params) read(s *rawjson.Scanner) {
 			p.argument = s.Value()
 		case "cursor":
 			p.cursor = s.Value()
+		case memberTaskID:
+			p.task = s.Value()
 		case interaction.MemberResponses:
 			p.responses = s.Value()
 		case interaction.MemberState:
@@ -103,7 +106,7 @@ func (m *meta) read(s *rawjson.Scanner) {
 
 // requestKeys are the members that decide whether a request is admitted. The gateway refuses a request in which one is
 // ambiguous, because the plugin could read a value that was not checked.
-var requestKeys = call.Names("name", "uri", "arguments", "ref", "argument", "type", "cursor", interaction.MemberResponses, interaction.MemberState)
+var requestKeys = call.Names("name", "uri", "arguments", "ref", "argument", "type", "cursor", memberTaskID, interaction.MemberResponses, interaction.MemberState)
 
 // readUnique reads an object. It calls take with the key of each member; take may consume the member's value. ambiguous
 // names the first ambiguous member; it is empty if none is ambiguous.

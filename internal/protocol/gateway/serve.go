@@ -40,6 +40,9 @@ type Local struct {
 
 // ServeLocal is Serve for a client that local answers for; nil: nothing can be asked.
 func (g *Gateway) ServeLocal(ctx context.Context, in io.Reader, out io.Writer, local *Local) error {
+	if local == nil {
+		local = &Local{}
+	}
 	return g.serve(ctx, in, out, func() time.Duration { return 0 }, local)
 }
 
@@ -67,6 +70,8 @@ func (g *Gateway) serve(ctx context.Context, in io.Reader, out io.Writer, drain 
 	s, w := newLineSession(g.View, out, stop)
 	if local != nil {
 		s.local, s.can = local, local.Can
+	} else {
+		s.tasks = &taskRuns{ctx: calls}
 	}
 	g.register(s)
 	defer g.unregister(s)
@@ -112,6 +117,9 @@ func (s *session) finish() <-chan struct{} {
 	go func() {
 		s.waitHandled()
 		s.calls.ended.Wait()
+		if s.tasks != nil {
+			s.tasks.Wait()
+		}
 		s.subscriptions.close(s.view.served.Load().info) // blocks while the client does not read
 		close(ended)
 	}()

@@ -28,8 +28,10 @@ type session struct {
 	asks    *asks
 	local   *Local // answers instead of messages; nil: messages do
 	runners *runners
-	lists   chan struct{} // a semaphore of running lists; see maxLists
-	level   atomic.Value  // mcp.LoggingLevel: the minimum for legacy requests
+	tasks   *taskRuns       // nil: no call of the session runs as a task
+	held    context.Context // ends when the client has no access any more, with which its tasks end
+	lists   chan struct{}   // a semaphore of running lists; see maxLists
+	level   atomic.Value    // mcp.LoggingLevel: the minimum for legacy requests
 	mail    mailbox
 
 	subscriptions subscriptions
@@ -56,6 +58,7 @@ func newSession(v *View, by *call.Principal, own Peer) *session {
 		own:   own,
 		calls: newInflight(v.g.maxInFlight, pendingLines*v.g.maxLine),
 		asks:  newAsks(pendingLines * v.g.maxLine),
+		held:  context.Background(),
 	}
 	s.level.Store(mcp.LoggingLevelInfo)
 	return s
@@ -175,7 +178,7 @@ func (s *session) request(ctx context.Context, m *message, to Peer) {
 		putError(to, m.id, err)
 	case meta.modern && batched:
 		putError(to, m.id, invalidRequest("this protocol version does not support batches"))
-	case known && how.offered(meta.served.config.Offers):
+	case known && how.offered(meta.served.config.Offers) && (meta.modern || !how.task):
 		s.call(ctx, m, meta, how, to)
 	case m.method == string(mcp.MethodToolsList) && meta.served.config.offersTools():
 		s.list(m, meta, to)

@@ -26,6 +26,7 @@ type Tool struct {
 	Idempotent  *bool
 	OpenWorld   *bool
 	Icon        Icon
+	Task        TaskSupport
 }
 
 // Icon is an image of a tool for users. The zero value is none.

@@ -96,7 +96,7 @@ func (m *Message) Version() (string, bool) {
 	return version, true
 }
 
-// Name returns the name of the tool or prompt, or the URI of the resource, that a request is for. It returns false if the
+// Name returns the name of the tool or prompt, the URI of the resource, or the id of the task, that a request is for. It returns false if the
 // method has none, or the parameter is missing.
 func (m *Message) Name() (string, bool) {
 	if m.single == nil {
@@ -107,6 +107,8 @@ func (m *Message) Name() (string, bool) {
 		return rawjson.Unquote(p.name)
 	case "uri":
 		return rawjson.Unquote(p.uri)
+	case memberTaskID:
+		return rawjson.Unquote(p.task)
 	}
 	return "", false
 }
@@ -119,7 +121,7 @@ func (m *Message) Arguments() []byte {
 	return m.single.params.arguments
 }
 
-// HasName reports whether requests of a method have a name or URI.
+// HasName reports whether requests of a method have a name, URI or id of a task.
 func HasName(method string) bool { return methods[mcp.MCPMethod(method)].name != "" }
 
 // ParamHeaders returns the parameters that a call of a tool repeats in headers.
@@ -147,19 +149,25 @@ type Transport struct {
 	lists   chan struct{}
 	cost    atomic.Int64 // of the subscriptions of all sessions
 	asking  asking
+	tasks   taskRuns
 }
 
 // maxTransportLists bounds the lists that run, or are not written yet, in all sessions of a Transport.
 const maxTransportLists = 32
 
-// NewTransport returns a Transport, which has no goroutines left once ended is closed and all calls have ended.
-func (g *Gateway) NewTransport(ended <-chan struct{}) *Transport {
-	return &Transport{
+// NewTransport returns a Transport, which has no goroutines left once ended has ended and all calls have ended. Tasks are cancelled with it.
+func (g *Gateway) NewTransport(ended context.Context) *Transport {
+	t := &Transport{
 		g:       g,
-		runners: &runners{work: make(chan func()), end: ended},
+		runners: &runners{work: make(chan func()), end: ended.Done()},
 		lists:   make(chan struct{}, maxTransportLists),
 	}
+	t.tasks.ctx = ended
+	return t
 }
+
+// WaitTasks waits until no task runs. No request may be handled meanwhile.
+func (t *Transport) WaitTasks() { t.tasks.Wait() }
 
 // Session is a session of a Transport. Its methods are safe for concurrent use.
 type Session struct{ s *session }
@@ -171,9 +179,15 @@ func (t *Transport) Open(v *View, owner *call.Principal, own Peer) *Session {
 	return &Session{s}
 }
 
-// OpenOne opens the session of one request of the modern era, of a client of the view v.
-func (t *Transport) OpenOne(v *View, owner *call.Principal) *Session {
-	return &Session{t.newSession(v, owner, nil)}
+// OpenOne opens the session of one request of the modern era, of a client of the view v. If held is not nil, it ends when the client has no
+// access any more: then a task that the request has begun is cancelled.
+func (t *Transport) OpenOne(v *View, owner *call.Principal, held context.Context) *Session {
+	s := t.newSession(v, owner, nil)
+	s.tasks = &t.tasks
+	if held != nil {
+		s.held = held
+	}
+	return &Session{s}
 }
 
 func (t *Transport) newSession(v *View, owner *call.Principal, own Peer) *session {

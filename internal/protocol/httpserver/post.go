@@ -136,7 +136,7 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, by access, m *ga
 	if by.Held != nil {
 		defer context.AfterFunc(by.Held, func() { cancel(errRevoked) })()
 	}
-	session := s.transport.OpenOne(by.view, by.Principal)
+	session := s.transport.OpenOne(by.view, by.Principal, by.Held)
 	listens := m.Method() == methodListen
 	if listens {
 		select {

@@ -121,7 +121,7 @@ func New(c Config) *Server {
 		stopping: make(chan struct{}), connections: newConnections(c.MaxConnections),
 	}
 	s.calls, s.stop = context.WithCancelCause(context.Background())
-	s.transport = c.Gateway.NewTransport(s.calls.Done())
+	s.transport = c.Gateway.NewTransport(s.calls)
 	s.sessions.init(s)
 	return s
 }
@@ -178,7 +178,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, drain func() time.Du
 func (s *Server) drain(wait time.Duration) bool {
 	s.draining.Store(true)
 	close(s.stopping)
-	ended := s.whenIdle()
+	idle, ended := s.whenIdle(), make(chan struct{})
+	go func() {
+		<-idle
+		s.transport.WaitTasks() // which no request begins any more
+		close(ended)
+	}()
 	if await(ended, wait) {
 		return true
 	}

@@ -25,6 +25,7 @@ type Entry struct {
 	Project    string      `json:"project"`
 	Request    string      `json:"request"`
 	Method     string      `json:"method"`
+	Task       string      `json:"task"`
 	Config     string      `json:"config"`
 	Subject    string      `json:"subject"`
 	Name       string      `json:"name"`

@@ -13,6 +13,7 @@ type Kind string
 const (
 	KindCall    Kind = "call"    // a call that ended
 	KindRefused Kind = "refused" // an operation that a module was denied, or a client's request that was refused
+	KindTask    Kind = "task"    // a call that runs as a task has begun, or goes on with the answers of its client; its end is a KindCall
 	KindServer  Kind = "server"  // a server began or ended to serve clients over HTTP
 	KindPolicy  Kind = "policy"  // a change of the config, the plugins or the trust in them was applied or rejected
 	KindTokens  Kind = "tokens"  // the tokens of a server have changed
@@ -50,6 +51,7 @@ type Record struct {
 	Project   string // name of the project, if the server has several
 	Request   []byte // the id of the JSON-RPC request, as the client sent it
 	Method    string // MCP method; of a refused HTTP request that of HTTP; what happened to a server, its policy or its tokens
+	Task      string // id of the task that the call runs as
 	Config    string // of KindPolicy: path of the config that is in force
 	Subject   string // of KindTokens: the principal that the token stands for
 	Name      string // of KindTokens: name of the token
@@ -124,6 +126,7 @@ func (l *line) encode(r *Record, arguments string) {
 	l.text("name", r.Name, maxName)
 	l.text("tool", r.Tool, maxTool)
 	l.text("via", r.Via, maxWord)
+	l.text("task", r.Task, maxWord)
 	l.text("outcome", string(r.Outcome), maxWord)
 	l.text("code", r.Code, maxWord)
 	l.text("reason", r.Reason, maxClient)

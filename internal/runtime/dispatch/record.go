@@ -43,6 +43,13 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	record.Time, record.Kind, record.ID = time.Now(), audit.KindCall, log.NewID()
 	q.RecordID = record.ID
 	record.BytesIn, record.Arguments, record.Round = int64(len(q.Params)), q.Arguments, q.Interaction.Round
+	if q.Task != "" {
+		begun := q.view.recordOf(q.Request, q.plugin)
+		begun.Kind, begun.ID, begun.Outcome, begun.Round = audit.KindTask, record.ID, audit.OK, record.Round
+		if err := log.Write(begun); err != nil {
+			return call.Result{}, q.Failure(failureAudit, "cannot run: its audit record cannot be written: "+err.Error())
+		}
+	}
 	if q.Method == abi.MethodComplete {
 		record.Arguments = q.Argument
 	}
@@ -73,6 +80,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 func (v *view) recordOf(r *call.Request, p *catalog.Plugin) audit.Record {
 	record := audit.Record{
 		Client: r.Client, Principal: r.Principal.ID, Address: r.Address, Request: r.ID, Project: v.catalog.Project, Method: r.Method, Tool: r.Name, Via: r.Via, Parent: r.Parent,
+		Task: r.Task,
 	}
 	if p != nil {
 		record.Plugin, record.Version, record.Digest = p.Name, p.Manifest.Version, p.Manifest.Module.SHA256

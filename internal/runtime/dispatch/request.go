@@ -129,6 +129,9 @@ func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(audit
 	if q.Members, err = q.encodeInteraction(); err != nil {
 		return call.Result{}, err
 	}
+	if q.Task != "" {
+		q.Params = withProgress(q.Params)
+	}
 	q.Recorded = record != nil
 	notify := &pluginNotifier{Notifier: n, plugin: q.plugin}
 	operate := q.plugin.operator(notify, session)
@@ -150,6 +153,15 @@ func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(audit
 		return scriptResult(result)
 	}
 	return result, nil
+}
+
+// withProgress has the module of a call that runs as a task report its progress, for the state of the task, whatever the client wants.
+func withProgress(params json.RawMessage) json.RawMessage {
+	meta := rawjson.Member(params, "_meta")
+	if rawjson.Kind(meta) != '{' || rawjson.Member(meta, "progressToken") != nil {
+		return params
+	}
+	return rawjson.Replace(params, "_meta", rawjson.Replace(meta, "progressToken", []byte(`"task"`)))
 }
 
 // failed converts an error of the engine to the error that the client gets.

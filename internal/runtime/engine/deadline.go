@@ -10,7 +10,8 @@ import (
 // limited is a context with a deadline that starts a timer only when something waits for Done. Most calls wait for nothing: they compare the
 // deadline with the clock between two quanta of fuel.
 type limited struct {
-	context.Context                       // of the caller; it may end before the deadline
+	context.Context // of the caller; it may end before the deadline
+	after           time.Duration
 	deadline        time.Time             // without pauses
 	timed           atomic.Pointer[timed] // nil until Done is called
 	paused          atomic.Bool
@@ -33,7 +34,7 @@ func limit(ctx context.Context, after time.Duration) *limited {
 	if earlier, ok := ctx.Deadline(); ok && earlier.Before(deadline) {
 		deadline = earlier
 	}
-	return &limited{Context: ctx, deadline: deadline}
+	return &limited{Context: ctx, after: after, deadline: deadline}
 }
 
 // Deadline implements context.Context.

@@ -107,7 +107,11 @@ func (m *Module) contextError(ctx context.Context) *Error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return m.errorf(CodeTimeout, err, "ran past its time limit of %s", m.spec.Time)
+		after := m.spec.Time
+		if l, ok := ctx.Value(limitedKey{}).(*limited); ok {
+			after = l.after
+		}
+		return m.errorf(CodeTimeout, err, "ran past its time limit of %s", after)
 	default:
 		return m.errorf(CodeCanceled, err, "was cancelled")
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -86,7 +87,7 @@ func (m *Module) Call(ctx context.Context, r Prepared) (Held, error) {
 		return Held{}, err
 	}
 	m.trackCalls(1)
-	limited := limit(ctx, m.spec.Time)
+	limited := limit(ctx, cmp.Or(r.Time, m.spec.Time))
 	defer limited.release()
 	response, failure := m.callInstance(limited, r)
 	if failure != nil {

@@ -9,6 +9,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,7 +115,7 @@ func (s *Supervisor) Call(ctx context.Context, r Hooked) (call.Result, error) {
 	result, err := s.attempt(ctx, p, r, claim)
 	var lost *lostError
 	if errors.As(err, &lost) {
-		if time.Since(began)-lost.waited >= s.config.Limits.Time {
+		if time.Since(began)-lost.waited >= s.timeOf(r) {
 			lost.late = true
 		}
 		result, err = s.retryLost(ctx, p, r, claim, lost)
@@ -132,13 +133,16 @@ const lateReply = 50 * time.Millisecond
 // grace is the time within which a worker must end a call that timed out or was cancelled.
 const grace = 2 * time.Second
 
+// timeOf returns the time limit of a call.
+func (s *Supervisor) timeOf(r Hooked) time.Duration { return cmp.Or(r.Time, s.config.Limits.Time) }
+
 // attempt makes a call in a process that acquire or launch returned.
 func (s *Supervisor) attempt(ctx context.Context, p *process, r Hooked, claim budget.Call) (call.Result, error) {
 	defer s.leave(p)
 	now := time.Now()
 	waiting := &pending{
 		ctx: ctx, operate: r.Operate, record: r.Record, claim: claim,
-		late: now.Add(s.config.Limits.Time + grace), end: now.Add(s.config.Limits.Time + lateReply),
+		late: now.Add(s.timeOf(r) + grace), end: now.Add(s.timeOf(r) + lateReply),
 	}
 	own := operator{launch: p.launch, next: r.Operate}
 	defer own.end()

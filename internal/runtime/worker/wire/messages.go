@@ -4,13 +4,15 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"math"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-const requestHead = 8
+const requestHead = 12
 
 // EncodeRequest returns the parts of the payload of TypeCall: the fields of r that the worker needs. Params and Members are not copied.
 func EncodeRequest(r *call.Request) [][]byte {
@@ -22,6 +24,7 @@ func EncodeRequest(r *call.Request) [][]byte {
 	head = append(head, flags, byte(len(r.Method)))
 	head = binary.LittleEndian.AppendUint16(head, uint16(r.Output))
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(r.Members)))
+	head = binary.LittleEndian.AppendUint32(head, uint32(min(r.Time.Milliseconds(), math.MaxUint32)))
 	head = append(head, r.Method...)
 	return [][]byte{head, r.Members, r.Params}
 }
@@ -37,6 +40,7 @@ func DecodeRequest(payload []byte) (call.Request, error) {
 		return call.Request{}, Violation("a malformed call of %d bytes", len(payload))
 	}
 	return call.Request{
+		Time:     time.Duration(binary.LittleEndian.Uint32(payload[8:])) * time.Millisecond,
 		Recorded: payload[0]&1 != 0, Output: int(binary.LittleEndian.Uint16(payload[2:])),
 		Method: string(payload[requestHead:method]), Members: payload[method:params], Params: payload[params:],
 	}, nil

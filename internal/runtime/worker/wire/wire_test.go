@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -347,7 +348,7 @@ func TestSmallFramesAreJoined(t *testing.T) {
 
 func TestMalformedPayloadsAreProtocolViolations(t *testing.T) {
 	request := func(method string, members uint32, rest string) []byte {
-		return append(append([]byte{0, byte(len(method)), 0, 0, byte(members), 0, 0, 0}, method...), rest...)
+		return append(append([]byte{0, byte(len(method)), 0, 0, byte(members), 0, 0, 0, 0, 0, 0, 0}, method...), rest...)
 	}
 	result := func(kind call.Kind, length int) []byte { return append([]byte{byte(kind)}, make([]byte, length-1)...) }
 	for name, c := range map[string]struct {
@@ -357,7 +358,7 @@ func TestMalformedPayloadsAreProtocolViolations(t *testing.T) {
 	}{
 		"a call": {func(b []byte) error { _, err := DecodeRequest(b); return err },
 			[][]byte{request("", 0, ""), request("ab", 0, ""), request("ab", 3, "xyz"), request("ab", 3, "xyz{}")},
-			[][]byte{nil, make([]byte, 7), {0, 3, 0, 0, 0, 0, 0, 0, 'a', 'b'}, request("ab", 4, "xyz"), {0, 0, 0, 0, 255, 255, 255, 255, 'x'}}},
+			[][]byte{nil, make([]byte, requestHead-1), {0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b'}, request("ab", 4, "xyz"), {0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 'x'}}},
 		"a result": {func(b []byte) error { _, err := DecodeResult(b); return err },
 			[][]byte{result(call.OK, 33), result(call.Asks, 33), result(call.OK, 34)},
 			[][]byte{nil, result(call.OK, 32), result(call.Asks+1, 33), result(255, 33)}},
@@ -424,7 +425,7 @@ func TestPayloadsRoundTrip(t *testing.T) {
 	} {
 		again(t, payload)
 	}
-	request := call.Request{Method: "tools/call", Output: 65535, Recorded: true, Params: []byte(`{}`), Members: []byte(`{"a":1}`)}
+	request := call.Request{Method: "tools/call", Output: 65535, Time: 24 * time.Hour, Recorded: true, Params: []byte(`{}`), Members: []byte(`{"a":1}`)}
 	if got, err := DecodeRequest(bytes.Join(EncodeRequest(&request), nil)); err != nil || !cmp.Equal(got, request) {
 		t.Errorf("got the call %+v, %v", got, err)
 	}

@@ -1,0 +1,323 @@
+package tasks
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Bounds of what a Store keeps: of each owner, and of all.
+const (
+	maxOwned      = 256       // tasks
+	maxOwnedBytes = 128 << 20 // of payloads
+	maxAll        = 4096
+	maxAllBytes   = 1 << 30
+	maxRequests   = 64 << 20 // bytes of the requests of tasks that run
+)
+
+// keep is how long the state of a task that has ended is kept.
+const keep = time.Hour
+
+// sweepInterval is the time between two searches for tasks that have expired.
+const sweepInterval = time.Minute
+
+// Store has the tasks of a server. It is safe for concurrent use. Several processes can use one directory.
+type Store struct {
+	files files
+	log   hclog.Logger
+	now   func() time.Time
+	keep  time.Duration
+
+	opening sync.Mutex
+	opened  bool // guarded by opening
+
+	mu       sync.Mutex
+	closed   bool
+	running  map[string]*Task
+	kept     map[string]entry // tasks with a file that this process is to remove, and those that run, by ID
+	owned    map[Owner]usage
+	all      usage
+	requests int64 // bytes of the requests of tasks that run
+	sweeper  *time.Timer
+	watch    func(Owner, State)
+}
+
+type entry struct {
+	owner   Owner
+	expires time.Time // zero while the task runs
+	size    int64
+}
+
+type usage struct {
+	tasks int
+	bytes int64
+}
+
+// In returns a Store that keeps its records below the host's state directory, where it makes a directory for the first task. If state is empty,
+// the Store is nil: there are no tasks.
+func In(state string, log hclog.Logger) *Store {
+	if state == "" {
+		return nil
+	}
+	return &Store{
+		files: files{dir: filepath.Join(state, ".tasks")}, log: log, now: time.Now, keep: keep,
+		running: map[string]*Task{}, kept: map[string]entry{}, owned: map[Owner]usage{},
+	}
+}
+
+// Watch sets the function that is called with each new state of a task that runs. It must not block.
+func (s *Store) Watch(f func(Owner, State)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch = f
+}
+
+func (s *Store) changed(t *Task) {
+	s.mu.Lock()
+	watch := s.watch
+	s.mu.Unlock()
+	if watch != nil {
+		watch(t.owner, t.State())
+	}
+}
+
+// Options describe a task.
+type Options struct {
+	ID     string        // of NewID
+	Time   time.Duration // longest duration of its call
+	Writes bool          // whether the call may write something
+	Size   int64         // bytes of its request
+}
+
+// FullError is the error of a task beyond a bound.
+type FullError struct{ What string }
+
+func (e *FullError) Error() string {
+	return "there are too many tasks: " + e.What + ": wait until some have ended, and their results have expired"
+}
+
+// Begin makes a task. When it returns, the record of the task is durable.
+func (s *Store) Begin(owner Owner, o Options) (*Task, error) {
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	now := s.now()
+	t := &Task{store: s, owner: owner, writes: o.Writes, size: o.Size, state: State{
+		ID: o.ID, Status: Working, Created: now, Updated: now, Expires: now.Add(o.Time + s.keep),
+	}}
+	if err := s.admit(t); err != nil {
+		return nil, err
+	}
+	if err := s.files.write(owner, o.ID, s.record(t, t.state)); err != nil {
+		s.forget(t)
+		return nil, fmt.Errorf("the record of the task cannot be written: %w", err)
+	}
+	return t, nil
+}
+
+// admit counts a task that begins.
+func (s *Store) admit(t *Task) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mine := s.owned[t.owner]
+	switch {
+	case s.closed:
+		return errors.New("the server is shutting down")
+	case mine.tasks >= maxOwned:
+		return &FullError{fmt.Sprintf("%d of this client", mine.tasks)}
+	case mine.bytes >= maxOwnedBytes:
+		return &FullError{fmt.Sprintf("their results have %d bytes", mine.bytes)}
+	case s.all.tasks >= maxAll || s.all.bytes >= maxAllBytes:
+		return &FullError{"of all clients"}
+	case s.requests > 0 && s.requests+t.size > maxRequests:
+		return &FullError{fmt.Sprintf("the requests of those that run have more than %d bytes", maxRequests)}
+	}
+	s.requests += t.size
+	s.running[t.state.ID] = t
+	s.count(t.state.ID, entry{owner: t.owner})
+	if s.sweeper == nil {
+		s.sweeper = time.AfterFunc(sweepInterval, s.sweep)
+	}
+	return nil
+}
+
+// count replaces the entry of a task. An entry without owner removes it.
+func (s *Store) count(id string, e entry) {
+	if old, ok := s.kept[id]; ok {
+		s.add(old, -1)
+		delete(s.kept, id)
+	}
+	if e.owner != "" {
+		s.add(e, 1)
+		s.kept[id] = e
+	}
+}
+
+func (s *Store) add(e entry, n int) {
+	u := s.owned[e.owner]
+	u.tasks, u.bytes = u.tasks+n, u.bytes+int64(n)*e.size
+	s.all.tasks, s.all.bytes = s.all.tasks+n, s.all.bytes+int64(n)*e.size
+	if s.owned[e.owner] = u; u.tasks == 0 {
+		delete(s.owned, e.owner)
+	}
+}
+
+// Discard removes a task whose owner does not get to know of it.
+func (s *Store) Discard(t *Task) {
+	s.forget(t)
+	s.remove(t.owner, t.State().ID)
+}
+
+func (s *Store) forget(t *Task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := t.State().ID
+	delete(s.running, id)
+	s.requests -= t.size
+	s.count(id, entry{})
+}
+
+func (s *Store) remove(owner Owner, id string) {
+	if err := s.files.remove(owner, id); err != nil {
+		s.log.Warn("the record of a task cannot be removed", "error", err)
+	}
+}
+
+// record returns the record of a state of a task.
+func (s *Store) record(t *Task, state State) record {
+	return record{
+		Status: state.Status, Created: state.Created.UnixMilli(), Updated: state.Updated.UnixMilli(), Expires: state.Expires.UnixMilli(),
+		Server: s.files.server, Writes: t.writes, payload: state.Payload,
+	}
+}
+
+// write makes the final state of a task durable, and reports whether it could.
+func (s *Store) write(t *Task, final State) bool {
+	err := s.files.write(t.owner, final.ID, s.record(t, final))
+	if err != nil {
+		s.log.Error("the result of a task cannot be written: it is lost when the server ends", "error", err)
+	}
+	return err == nil
+}
+
+// ended counts a task that has ended. It stays in memory if its final state was not written.
+func (s *Store) ended(t *Task, written bool) {
+	final := t.State()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests -= t.size
+	s.count(final.ID, entry{t.owner, final.Expires, int64(len(final.Payload))})
+	if written {
+		delete(s.running, final.ID)
+	}
+}
+
+// ErrUnknown is the error for a task that does not exist, has expired, or belongs to somebody else.
+var ErrUnknown = errors.New("there is no such task")
+
+// ErrElsewhere is the error for a task that another process runs.
+var ErrElsewhere = errors.New("the task runs in another server process")
+
+// Find returns the state of a task.
+func (s *Store) Find(owner Owner, id string) (State, error) {
+	if t := s.find(owner, id); t != nil {
+		return t.State(), nil
+	}
+	if !isID(id) {
+		return State{}, ErrUnknown
+	}
+	if err := s.open(); err != nil {
+		return State{}, err
+	}
+	r, err := s.files.read(owner, id)
+	if err != nil {
+		if t := s.find(owner, id); t != nil { // it has begun meanwhile
+			return t.State(), nil
+		}
+		if !errors.Is(err, ErrUnknown) {
+			s.log.Warn("the record of a task is not readable", "error", err)
+		}
+		return State{}, ErrUnknown
+	}
+	if !r.Status.isFinal() && s.isLost(id, r) {
+		r = r.interrupted(s.now(), s.keep)
+		if err := s.files.write(owner, id, r); err != nil {
+			s.log.Warn("the record of a task cannot be written", "error", err)
+		}
+		s.adopt(owner, id, r)
+	}
+	if r.Status.isFinal() && r.Expires <= s.now().UnixMilli() {
+		return State{}, ErrUnknown
+	}
+	return r.state(id), nil
+}
+
+// find returns a task of the owner that runs in this process; nil if there is none.
+func (s *Store) find(owner Owner, id string) *Task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.running[id]; t != nil && t.owner == owner {
+		return t
+	}
+	return nil
+}
+
+// isLost reports whether no process runs a task that has not ended by its record.
+func (s *Store) isLost(id string, r record) bool {
+	if r.Server != s.files.server {
+		return !s.files.isAlive(r.Server)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running[id] == nil
+}
+
+// adopt counts the record of a task that a process left.
+func (s *Store) adopt(owner Owner, id string, r record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count(id, entry{owner, time.UnixMilli(r.Expires), int64(len(r.payload))})
+}
+
+// Answer passes the answers of the client, a JSON object, to a task. The task may have ended. The error is ErrUnknown, ErrElsewhere or an
+// *AnswerError.
+func (s *Store) Answer(owner Owner, id string, responses []byte) error {
+	return s.reach(owner, id, func(t *Task) error { return t.answer(responses) })
+}
+
+// Cancel has a task cancelled. The task may have ended. The error is ErrUnknown or ErrElsewhere.
+func (s *Store) Cancel(owner Owner, id string) error {
+	return s.reach(owner, id, func(t *Task) error { t.requestCancel(); return nil })
+}
+
+// reach calls f with a task that runs in this process.
+func (s *Store) reach(owner Owner, id string, f func(*Task) error) error {
+	if t := s.find(owner, id); t != nil {
+		return f(t)
+	}
+	state, err := s.Find(owner, id)
+	if err == nil && !state.Status.isFinal() {
+		return ErrElsewhere
+	}
+	return err
+}
+
+// Close ends the use of the directory. All tasks must have ended: others are reported as failed by the next process.
+func (s *Store) Close() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.closed = true
+	if s.sweeper != nil {
+		s.sweeper.Stop()
+	}
+	s.mu.Unlock()
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	s.files.close()
+}
