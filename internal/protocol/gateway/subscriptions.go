@@ -212,6 +212,10 @@ func (s *session) newStream(m *message, requested []byte, meta requestMeta) (str
 		prompts:   o.PromptsChange && wants("promptsListChanged"),
 		resources: o.ResourcesChange && wants("resourcesListChanged"),
 	}
+	// Changes of tasks are not sent: the acknowledgement has no taskIds, and clients poll.
+	if o.Tasks && rawjson.Member(requested, "taskIds") != nil && !declaresTasks(m.params.meta.capabilities) {
+		return open, needsTasks(m.method + " with taskIds")
+	}
 	uris := rawjson.Member(requested, "resourceSubscriptions")
 	if uris == nil || !o.Subscribe {
 		return open, nil

@@ -163,6 +163,7 @@ func TestOnlyDeclaredClientsGetTasks(t *testing.T) {
 		{methodTasksGet, `"taskId":7,` + taskMeta, "error -32602"},
 		{methodTasksGet, `"taskId":"x","taskid":"y",` + taskMeta, "error -32602"},
 		{"tasks/list", taskMeta, "error -32601"},
+		{"subscriptions/listen", `"notifications":{"taskIds":["x"]},` + plain, "error -32021"},
 	} {
 		if got := s.request("ann", test.method, test.params); !strings.Contains(got, test.want) {
 			t.Errorf("%s %s: %s, want %s", test.method, test.params, got, test.want)

@@ -43,7 +43,6 @@ type Store struct {
 	all      usage
 	requests int64 // bytes of the requests of tasks that run
 	sweeper  *time.Timer
-	watch    func(Owner, State)
 }
 
 type entry struct {
@@ -66,22 +65,6 @@ func In(state string, log hclog.Logger) *Store {
 	return &Store{
 		files: files{dir: filepath.Join(state, ".tasks")}, log: log, now: time.Now, keep: keep,
 		running: map[string]*Task{}, kept: map[string]entry{}, owned: map[Owner]usage{},
-	}
-}
-
-// Watch sets the function that is called with each new state of a task that runs. It must not block.
-func (s *Store) Watch(f func(Owner, State)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watch = f
-}
-
-func (s *Store) changed(t *Task) {
-	s.mu.Lock()
-	watch := s.watch
-	s.mu.Unlock()
-	if watch != nil {
-		watch(t.owner, t.State())
 	}
 }
 

@@ -73,7 +73,6 @@ func (t *Task) Report(text string) {
 	t.mu.Lock()
 	t.state.Message, t.state.Updated = visible.Bounded(text, maxMessage/2), t.store.now()
 	t.mu.Unlock()
-	t.store.changed(t)
 }
 
 // AnswerError is the error of a set of answers that does not conform to MCP.
@@ -101,7 +100,6 @@ func (t *Task) Ask(ctx context.Context, requests []interaction.Request, wait, fu
 		wake <- struct{}{} // the module wants to be called again
 	}
 	t.mu.Unlock()
-	t.store.changed(t)
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()
 	var err error
@@ -115,7 +113,6 @@ func (t *Task) Ask(ctx context.Context, requests []interaction.Request, wait, fu
 	t.mu.Lock()
 	t.state.Status, t.state.Updated, t.state.Questions, t.answers = Working, t.store.now(), nil, nil
 	t.mu.Unlock()
-	t.store.changed(t)
 	return answers, err
 }
 
@@ -129,14 +126,6 @@ func later(a, b time.Time) time.Time {
 // answer takes answers of the client, a JSON object. It ignores keys of questions that the task does not ask at present. If an answer is
 // invalid, it takes none of them.
 func (t *Task) answer(responses []byte) error {
-	changed, err := t.take(responses)
-	if changed {
-		t.store.changed(t)
-	}
-	return err
-}
-
-func (t *Task) take(responses []byte) (changed bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	found, held := map[string][]byte{}, t.held
@@ -146,17 +135,17 @@ func (t *Task) take(responses []byte) (changed bool, err error) {
 				continue
 			}
 			if why := interaction.CheckAnswer(q.Kind, value); why != "" {
-				return false, &AnswerError{key, why}
+				return &AnswerError{key, why}
 			}
 			held += int64(len(value) - len(found[key]))
 			found[key] = value
 		}
 	}
 	if held > abi.MaxAskAnswers {
-		return false, &AnswerError{"all answers", fmt.Sprintf("they have more than %d bytes", abi.MaxAskAnswers)}
+		return &AnswerError{"all answers", fmt.Sprintf("they have more than %d bytes", abi.MaxAskAnswers)}
 	}
 	if len(found) == 0 {
-		return false, nil
+		return nil
 	}
 	t.held = held
 	var open []Question
@@ -171,7 +160,7 @@ func (t *Task) take(responses []byte) (changed bool, err error) {
 	if len(open) == 0 {
 		t.wake <- struct{}{}
 	}
-	return true, nil
+	return nil
 }
 
 // End ends the task with a status that does not change any more, and its payload. The owner sees it when its record is durable. If the record
@@ -188,7 +177,6 @@ func (t *Task) End(status Status, payload []byte) {
 	t.state = final
 	t.mu.Unlock()
 	t.store.ended(t, written)
-	t.store.changed(t)
 }
 
 // Stop ends the task because its call was cancelled: by the owner, or by the end of the server, of which why tells.
