@@ -11,6 +11,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -205,4 +208,44 @@ func readAll(t *testing.T, r *http.Response) string {
 		t.Error(err)
 	}
 	return string(data)
+}
+
+// TestAccessTokenReachesNoOrigin has a plugin request a page for a user with an access token: no part of it leaves the server.
+func TestAccessTokenReachesNoOrigin(t *testing.T) {
+	t.Parallel()
+	all := startIssuers(t)
+	issuer := all.add("team", oauthtest.Published("ec"))
+	requests := make(chan string, 16)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		dump, err := httputil.DumpRequest(r, true)
+		if err != nil {
+			t.Error(err)
+		}
+		requests <- string(dump)
+		_, _ = io.WriteString(w, "User-agent: *\n") // the plugin has ended the request if it is not written
+	}))
+	t.Cleanup(site.Close)
+	s := serveResource(t, fmt.Sprintf("[[plugins]]\npath = %q\nhttp = [{ origin = %q, private = true }]\n", filepath.Join(built.plugins(t), "fetch"), site.URL), issuer)
+	token := oauthtest.Keys()["ec"].Sign(oauthtest.Claims(issuer, resourceAudience, map[string]any{"scope": "mcp:use"}))
+	status, body := modernCall(t, s.url, "fetch", fmt.Sprintf(`{"url":%q,"raw":true}`, site.URL+"/page"), "Authorization", "Bearer "+token)
+	if status != http.StatusOK || !strings.Contains(body, "User-agent") {
+		t.Fatalf("got %d %s", status, body)
+	}
+	close(requests)
+	seen := 0
+	for dump := range requests {
+		seen++
+		for part := range strings.SplitSeq(token, ".") {
+			if strings.Contains(dump, part[:12]) {
+				t.Errorf("the site got a part of the token:\n%s", dump)
+			}
+		}
+		if strings.Contains(dump, "Authorization") {
+			t.Errorf("the site got credentials:\n%s", dump)
+		}
+	}
+	if seen == 0 {
+		t.Error("the site got no request")
+	}
+	s.wantNoPartOf(token)
 }
