@@ -28,7 +28,7 @@ var buildOtherPlugins = sync.OnceValue(func() otherPlugins {
 	built := otherPlugins{dir: filepath.Join(scratch, "other-plugins"), leftOut: map[string]string{}}
 	cache, _ := os.UserCacheDir() // without it no tool chains are set up
 	toolchains := cmp.Or(os.Getenv("BULKHEAD_TOOLCHAINS"), filepath.Join(cache, "bulkhead-toolchains"))
-	command := exec.Command(cachedProgram(), "plugin", "build", "../plugins/ripgrep", "../plugins/sqlite", "-o", built.dir, "--json")
+	command := exec.Command(cachedProgram(), "plugin", "build", "../plugins/ripgrep", "../plugins/sqlite", "../plugins/script", "-o", built.dir, "--json")
 	command.Env = append(os.Environ(), "RUSTUP_AUTO_INSTALL=0", "PATH="+filepath.Join(toolchains, "bin")+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	out, err := command.Output()
 	if exit, ok := err.(*exec.ExitError); ok { // Output returns no other type for it

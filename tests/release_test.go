@@ -182,7 +182,7 @@ func releaseFiles(t *testing.T) string {
 var buildRelease = sync.OnceValues(func() (string, error) {
 	out := filepath.Join(scratch, "release")
 	cmd := exec.Command("go", "run", "-C", "../.ci/release", ".", "v0.0.0-test", "--snapshot",
-		"--platforms", runtime.GOOS+"/"+runtime.GOARCH, "--without", "deb,image,formula,sbom,ripgrep,sqlite", "--out", out)
+		"--platforms", runtime.GOOS+"/"+runtime.GOARCH, "--without", "deb,image,formula,sbom,ripgrep,script,sqlite", "--out", out)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the release: %w\n%s", err, text)
 	}

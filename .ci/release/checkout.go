@@ -44,7 +44,7 @@ type release struct {
 }
 
 // optional are the names of what --without leaves out: files, of which "plugins" are the archives of the plugins, and the plugins that need other tool chains than Go.
-var optional = []string{"deb", "npm", "wheel", "image", "formula", "sbom", "plugins", "ripgrep", "sqlite"}
+var optional = []string{"deb", "npm", "wheel", "image", "formula", "sbom", "plugins", "ripgrep", "script", "sqlite"}
 
 // allPlatforms are the platforms of a release.
 var allPlatforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}

@@ -22,7 +22,7 @@ func Installed(o Options) (plugins []Candidate, dir string, err error) {
 	dir = installDir(o)
 	dirs, err := pluginFolders(dir)
 	if err == nil {
-		plugins = slices.DeleteFunc(readManifests(o, entries(dirs)), func(c Candidate) bool { return !c.isBuilt() })
+		plugins = slices.DeleteFunc(readManifests(o, entries(dirs)), func(c Candidate) bool { return !c.isBuilt() || c.isHost() })
 	}
 	if named, _ := namedFolder(o); named == "" {
 		if err := checkInstalled(o.System, plugins); err != nil {

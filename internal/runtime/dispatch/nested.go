@@ -16,6 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/quota"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -64,7 +65,9 @@ func (n *nestedCalls) perform(ctx context.Context, params []byte) ([]byte, error
 	var next atomic.Int64
 	work := func() {
 		for i := next.Add(1) - 1; int(i) < len(requests) && ctx.Err() == nil; i = next.Add(1) - 1 {
-			results[i] = n.result(ctx, requests[i])
+			if result, busy := n.result(ctx, requests[i]); !busy {
+				results[i] = result
+			}
 		}
 	}
 	// The first goroutine has the place of the script among the calls of its principal; the others need one each.
@@ -78,14 +81,15 @@ func (n *nestedCalls) perform(ctx context.Context, params []byte) ([]byte, error
 		all.Go(func() { defer end(); work() })
 	}
 	all.Wait()
+	for i := range results {
+		if results[i] == nil && ctx.Err() == nil { // the others took memory or slots that it needs; it only reads, so it can be repeated
+			results[i], _ = n.result(ctx, requests[i])
+		}
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return slicesJSON(results), nil
-}
-
-func slicesJSON(items [][]byte) []byte {
-	return append(append([]byte{'['}, bytes.Join(items, []byte{','})...), ']')
+	return append(append([]byte{'['}, bytes.Join(results, []byte{','})...), ']'), nil
 }
 
 // parse returns the requests of one operation.
@@ -120,9 +124,12 @@ func (n *nestedCalls) parse(params []byte) ([]call.Request, error) {
 	return requests, nil
 }
 
-// result makes a call and returns its result for the script.
-func (n *nestedCalls) result(ctx context.Context, r call.Request) []byte {
+// result makes a call and returns its result for the script, and whether the call did not run because of others.
+func (n *nestedCalls) result(ctx context.Context, r call.Request) (encoded []byte, busy bool) {
 	result, err := n.call(ctx, r)
+	if failed := (*gateway.Failure)(nil); errors.As(err, &failed) {
+		busy = failed.Code == string(engine.CodeQueue)
+	}
 	value, text := scriptValue(r.Name, result, err)
 	switch {
 	case text != "":
@@ -131,9 +138,9 @@ func (n *nestedCalls) result(ctx context.Context, r call.Request) []byte {
 	case n.left.Add(-int64(len(value))) < 0:
 		text = fmt.Sprintf("%s returned %d bytes: the results of this script have more than %d bytes together, so make the other calls with another script", r.Name, len(value), maxNestedResults)
 	default:
-		return fmt.Appendf(nil, `{"value":%s}`, value)
+		return fmt.Appendf(nil, `{"value":%s}`, value), false
 	}
-	return fmt.Appendf(nil, `{"error":%s}`, rawjson.Quote(visible.Truncate(text, maxNestedError)))
+	return fmt.Appendf(nil, `{"error":%s}`, rawjson.Quote(visible.Truncate(text, maxNestedError))), busy
 }
 
 func (n *nestedCalls) call(ctx context.Context, r call.Request) (result call.Result, err error) {
