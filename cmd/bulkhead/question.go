@@ -103,7 +103,8 @@ func (q *questions) approver() func(ctx context.Context, text string) (host.Deci
 	}
 	return func(ctx context.Context, text string) (host.Decision, error) {
 		q.before()
-		fmt.Fprintf(q.to, "\n%s\n", visible.Text(text)) // completely: what is approved is bounded
+		// Terminals ignore the isolates around text from right to left. The text is shown completely: it is bounded.
+		fmt.Fprintf(q.to, "\n%s\n", visible.Text(strings.NewReplacer("\u2068", "", "\u2069", "").Replace(text)))
 		answer, err := q.line(ctx, "Approve this call? [y/N] ")
 		switch yes := strings.ToLower(answer); {
 		case errors.Is(err, errDecline):

@@ -13,11 +13,11 @@ func TestApproverAsksOnTerminalOnly(t *testing.T) {
 		"!\n": host.Declined, "": host.Cancelled, "y": host.Cancelled} {
 		var shown strings.Builder
 		q := &questions{stdin: strings.NewReader(typed), terminal: true, to: &shown, before: func() {}}
-		got, err := q.approver()(t.Context(), text+"\x1b[2J")
+		got, err := q.approver()(t.Context(), text+"\x1b[2J \"\u2068א\u2069\"")
 		if err != nil || got != want {
 			t.Errorf("%q: %s, %v, want %s", typed, got, err, want)
 		}
-		if !strings.Contains(shown.String(), text+"·[2J\n") {
+		if !strings.Contains(shown.String(), text+"·[2J \"א\"\n") {
 			t.Errorf("the text is not shown completely: %.200s", shown.String())
 		}
 	}

@@ -23,7 +23,7 @@ type Call struct {
 }
 
 // Question returns the text that asks for approval of a call. The error says why the parameters cannot be shown completely and unmistakably;
-// it continues the sentence "its parameters cannot be shown: ".
+// it continues "its parameters cannot be shown: ".
 //
 // Lines that begin in the first column are the host's. The parameters are indented, so that Markdown shows them as they are, and each of
 // their lines begins with a mark.

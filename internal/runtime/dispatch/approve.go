@@ -49,7 +49,7 @@ func (q *queued) approve(record func(audit.Operation)) error {
 	}
 	text, err := approval.Question(q.described())
 	if err != nil {
-		return q.Failure(failureNotShown, "needs the approval of the user, who cannot be shown what it is called with: "+err.Error()+". Split the call, or have its arguments changed")
+		return q.Failure(failureNotShown, "needs the approval of the user, who cannot be shown its parameters: "+err.Error()+". Split the call, or change its arguments")
 	}
 	shown := approval.Digest(text)
 	switch {
