@@ -145,7 +145,7 @@ func (c *Catalog) Report() {
 	for _, conflict := range c.Conflicts {
 		c.Options.Log.Warn(conflict.String())
 	}
-	for _, problem := range c.ClientProblems() {
+	for _, problem := range slices.Concat(c.ClientProblems(), c.approvalProblems()) {
 		c.Options.Log.Warn(problem.String())
 	}
 }

@@ -88,6 +88,21 @@ func (c *claims) keepOwners(base *claims, views map[*Plugin]*Plugin) {
 	}
 }
 
+// approvalProblems returns a warning for each pattern of approve_tools that is for all plugins and matches no tool; none if a manifest that
+// cannot be read may have the tool.
+func (c *Catalog) approvalProblems() tomlfile.Problems {
+	var tools []string
+	for _, p := range c.Plugins {
+		if p.Manifest == nil {
+			return nil
+		}
+		for _, t := range p.Manifest.Tools {
+			tools = append(tools, t.Name)
+		}
+	}
+	return config.UnmatchedApprovals(c.Defaults, c.Clients.Tables, tools)
+}
+
 // ClientProblems returns a warning for each item of plugins in [[clients]] that matches no plugin, which is likely misspelled.
 func (c *Catalog) ClientProblems() (ps tomlfile.Problems) {
 	var names []string

@@ -33,17 +33,26 @@ func readApprove(t *tomlfile.Table) Approve {
 	return Approve{Writes: t.Bool(keyApproveWrites, false), Tools: readGlobs(t, keyApproveTools)}
 }
 
+// Position is a line of a file.
+type Position struct {
+	File string
+	Line int
+}
+
+// String formats the position for messages: bulkhead.toml:7.
+func (p Position) String() string { return fmt.Sprintf("%s:%d", filepath.Base(p.File), p.Line) }
+
 // approveAt returns the positions of the two keys that t sets.
-func approveAt(t *tomlfile.Table) map[string]string {
-	var at map[string]string
+func approveAt(t *tomlfile.Table) map[string]Position {
+	var at map[string]Position
 	for _, key := range []string{keyApproveWrites, keyApproveTools} {
 		if !t.Has(key) {
 			continue
 		}
 		if at == nil {
-			at = map[string]string{}
+			at = map[string]Position{}
 		}
-		at[key] = fmt.Sprintf("%s:%d", filepath.Base(t.FileOf(key)), t.LineOf(key))
+		at[key] = Position{t.FileOf(key), t.LineOf(key)}
 	}
 	return at
 }
@@ -64,6 +73,25 @@ func (c *decision) approve(d Defaults) {
 	c.checkTools(keyApproveTools, c.p.Approve.Tools)
 	c.grant.Approve = append(d.Approve.rules(func(key string) string { return fmt.Sprintf("defaults.%s (%s)", key, d.ApproveAt[key]) }),
 		c.p.Approve.rules(func(key string) string { return key + c.at(key) })...)
+}
+
+// UnmatchedApprovals returns a warning for each pattern of approve_tools in [defaults] and [[clients]] that matches none of the tools of all
+// plugins: it is likely misspelled, and requires nothing. The patterns of a plugin's table are checked by Decide.
+func UnmatchedApprovals(d Defaults, clients []Client, tools []string) (ps tomlfile.Problems) {
+	check := func(file string, line int, key string, globs []string) {
+		for i, glob := range globs {
+			if named := (Filter{Allow: []string{glob}}); !slices.ContainsFunc(tools, named.Allowed) {
+				ps = append(ps, tomlfile.Problem{File: file, Line: line, Key: fmt.Sprintf("%s.%s[%d]", key, keyApproveTools, i), Warning: true,
+					What: fmt.Sprintf("%s matches no tool of any plugin, so it requires no approval", tomlfile.Quote(glob)), Remedy: correction(glob, tools)})
+			}
+		}
+	}
+	at := d.ApproveAt[keyApproveTools]
+	check(at.File, at.Line, "defaults", d.Approve.Tools)
+	for _, c := range clients {
+		check(c.File, c.Lines[keyApproveTools], c.Key, c.Approve.Tools)
+	}
+	return ps
 }
 
 // approvals adds the rules of b. None is ever removed.

@@ -107,3 +107,19 @@ func checkApprovals(t *testing.T, b config.Bounds, before, after config.Grant) {
 		}
 	}
 }
+
+func TestPatternsOfApprovalThatMatchNothingAreReported(t *testing.T) {
+	text := "[defaults]\napprove_tools = ['notes_*', 'note_add']\n" + conf("") + client("approve_tools = [\n'notes_add', 'x']")
+	cfg, ps := config.ParseWith("/etc/bulkhead.toml", []byte(onHost(text)), tree{}.read)
+	if ps.Err() != nil {
+		t.Fatal(ps)
+	}
+	var got []string
+	for _, p := range config.UnmatchedApprovals(cfg.Defaults, cfg.Clients.Tables, []string{"notes_add"}) {
+		got = append(got, p.String())
+	}
+	check(t, "warnings", []string{
+		`/etc/bulkhead.toml:2: defaults.approve_tools[1]: "note_add" matches no tool of any plugin, so it requires no approval` + "\n  remedy: did you mean \"notes_add\"? Otherwise remove it",
+		`/etc/bulkhead.toml:8: clients[0].approve_tools[1]: "x" matches no tool of any plugin, so it requires no approval` + "\n  remedy: correct or remove it",
+	}, got)
+}

@@ -107,8 +107,8 @@ type Defaults struct {
 	Limits  manifest.Limits // limits for plugins whose own tables do not set them
 	Deny    []string        // patterns of files that are hidden from every plugin, in addition to the plugin's own
 	Approve Approve         // which calls of every plugin need approval
-	// ApproveAt has the position of each key of Approve that is set: bulkhead.toml:7.
-	ApproveAt map[string]string
+	// ApproveAt has the position of each key of Approve that is set.
+	ApproveAt map[string]Position
 	// Files has the file of each key of this table that an included file sets. Its keys are deny, limits.memory and so on.
 	Files map[string]string
 }
