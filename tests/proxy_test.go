@@ -175,6 +175,47 @@ func TestClientsWorkThroughProxies(t *testing.T) {
 	}
 }
 
+// TestProxiesPassProjectsAndMetadata calls a tool at the endpoint of a project, and reads the metadata that a refused request there names.
+func TestProxiesPassProjectsAndMetadata(t *testing.T) {
+	t.Parallel()
+	testenv.NotShort(t, "runs the built program")
+	config := filepath.Join(t.TempDir(), "bulkhead.toml")
+	putFile(t, config, fmt.Sprintf("[http]\nhosts = [\"mcp.example.com\"]\nissuers = [\"https://login.example.com/team\"]\naudience = \"https://mcp.example.com/mcp\"\n"+
+		"[[projects]]\nname = \"site\"\npath = %q\n[[plugins]]\npath = %q\n", newDir(t, nil), filepath.Join(built.plugins(t), "hello")))
+	url, headers := serveWithToken(t, config)
+	for name := range proxies {
+		t.Run(name, func(t *testing.T) {
+			base, transport := startProxy(t, name, url)
+			client := &http.Client{Transport: transport}
+			response := startCall(t, client, base+"/mcp/site", "hello_greet", `{"name":"Ann"}`, headers["Authorization"])
+			body, err := io.ReadAll(response.Body)
+			response.Body.Close()
+			if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), "Hello, Ann!") {
+				t.Errorf("the call at the project: %d %s %v", response.StatusCode, body, err)
+			}
+			response = startCall(t, client, base+"/mcp/site", "hello_greet", `{"name":"Ann"}`, "")
+			response.Body.Close()
+			const metadata = "/.well-known/oauth-protected-resource/mcp/site"
+			if got, want := response.Header.Get("WWW-Authenticate"), `resource_metadata="https://mcp.example.com`+metadata+`"`; response.StatusCode != http.StatusUnauthorized || !strings.Contains(got, want) {
+				t.Errorf("without a token: %d %s, want %s", response.StatusCode, got, want)
+			}
+			for path, resource := range map[string]string{
+				metadata: "https://mcp.example.com/mcp/site", "/.well-known/oauth-protected-resource": "https://mcp.example.com/mcp", "/.well-known/oauth-protected-resource/mcp": "https://mcp.example.com/mcp",
+			} {
+				response, err := client.Get(base + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(response.Body)
+				response.Body.Close()
+				if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), `"resource":"`+resource+`"`) {
+					t.Errorf("GET %s: %d %s %v, want the resource %s", path, response.StatusCode, body, err, resource)
+				}
+			}
+		})
+	}
+}
+
 // TestProxiesPassComments keeps a stream silent for longer than the proxies wait: the comments of the server, which they must not buffer, keep
 // it open.
 func TestProxiesPassComments(t *testing.T) {

@@ -37,7 +37,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 		return send(nil)
 	}
 	if err := log.Ready(); err != nil {
-		return call.Result{}, q.Failure(failureAudit, "cannot run: its audit record cannot be written: "+err.Error())
+		return call.Result{}, q.Failure(failureAudit, "cannot run: its audit record cannot be written"+causeFor(q.Request, err))
 	}
 	record := q.view.recordOf(q.Request, q.plugin)
 	record.Time, record.Kind, record.ID = time.Now(), audit.KindCall, log.NewID()
@@ -71,7 +71,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 		lost = errors.Join(lost, log.Write(r))
 	}
 	if lost != nil {
-		return call.Result{}, q.Failure(failureAudit, "ran, but its answer is withheld, because its audit record could not be written: "+lost.Error())
+		return call.Result{}, q.Failure(failureAudit, "ran, but its answer is withheld, because its audit record could not be written"+causeFor(q.Request, lost))
 	}
 	return result, err
 }

@@ -179,7 +179,7 @@ func (q *queued) failed(err error) error {
 		q.plugin.Log.Debug("a call failed", "method", q.Method, "name", q.Name, "detail", failure.Detail)
 	}
 	if failure.Panic == "" {
-		return q.Failure(string(failure.Code), failure.Message)
+		return q.Failure(string(failure.Code), reasonFor(&q.Request, failure))
 	}
 	return q.panicked(failure)
 }
