@@ -16,6 +16,10 @@ func clientPlugins(found explain.Policies, plugins []host.PluginInfo) []host.Plu
 		info := &out[i]
 		if p.Policy == nil {
 			info.Problem = cmp.Or(info.Problem, p.Problem)
+			info.Tools = slices.Clone(info.Tools)
+			for j := range info.Tools {
+				info.Tools[j].Offered, info.Tools[j].Why = false, info.Problem
+			}
 			continue
 		}
 		rules := map[string]review.ToolRule{}
