@@ -6,6 +6,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/hosttool"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tokens"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/grant"
 )
 
@@ -14,6 +17,8 @@ type (
 	Problems = tomlfile.Problems
 	// Problem is a problem of a file, together with its remedy.
 	Problem = tomlfile.Problem
+	// ToolCost is what a tool costs in the context of a model.
+	ToolCost = tokens.Cost
 )
 
 // PluginInfo describes a plugin that was found.
@@ -26,6 +31,7 @@ type PluginInfo struct {
 	Problem     string      `json:"problem,omitempty"` // reason why the plugin offers nothing; empty if it is offered
 	Warnings    Problems    `json:"warnings,omitempty"`
 	Tools       []ToolInfo  `json:"tools"`
+	Listed      bool        `json:"listed,omitempty"` // whether clients list its tools in every mode
 	Grants      []GrantInfo `json:"grants,omitempty"` // the directories and repositories that the plugin is granted
 	// Prompts lists the granted prompt names that the plugin claims. Resources lists the granted URI prefixes that it claims. "*" stands
 	// for names or URIs that are known only at call time.
@@ -51,6 +57,7 @@ type ToolInfo struct {
 	Description string          `json:"description,omitempty"`
 	Access      string          `json:"access"`                 // "read" or "write"
 	Offered     bool            `json:"offered"`                // whether clients are offered the tool
+	Cost        *ToolCost       `json:"cost,omitempty"`         // what it costs a model, in the list of `bulkhead tools --tokens`; else nil
 	Why         string          `json:"why_not,omitempty"`      // reason why the tool is not offered; empty if it is offered
 	Approval    string          `json:"approval,omitempty"`     // key of the config that requires approval of each call; empty if none does
 	Input       json.RawMessage `json:"inputSchema,omitempty"`  // JSON Schema of the arguments
@@ -72,7 +79,7 @@ func (h *Host) Plugins() []PluginInfo {
 
 // describe describes a plugin, except for its grants.
 func describe(p *catalog.Plugin) PluginInfo {
-	info := PluginInfo{Name: p.Name, Dir: p.Entry.Path, From: p.Entry.From, Problem: p.Problem, Warnings: p.Problems.Warnings(), Tools: []ToolInfo{}}
+	info := PluginInfo{Name: p.Name, Dir: p.Entry.Path, From: p.Entry.From, Problem: p.Problem, Warnings: p.Problems.Warnings(), Tools: []ToolInfo{}, Listed: p.Entry.Listed}
 	if p.Manifest == nil {
 		return info
 	}
@@ -85,9 +92,9 @@ func describe(p *catalog.Plugin) PluginInfo {
 		withheld[w.Tool.Name] = w.Why
 	}
 	for _, t := range p.Manifest.Tools {
-		tool := ToolInfo{Name: p.Grant.Prefix + t.Name, Title: t.Title, Description: t.Description, Access: "read", Input: t.Input, Output: t.Output}
+		tool := ToolInfo{Name: p.Grant.Prefix + t.Name, Title: t.Title, Description: t.Description, Access: readAccess, Input: t.Input, Output: t.Output}
 		if t.Write {
-			tool.Access = "write"
+			tool.Access = writeAccess
 		}
 		tool.Why = withheld[t.Name]
 		if p.Problem != "" {
@@ -133,9 +140,9 @@ func grants(c *catalog.Catalog, p *catalog.Plugin) []GrantInfo {
 
 // Tool describes the offered tool with the given name. It returns false if no such tool is offered.
 func (h *Host) Tool(name string) (ToolInfo, bool) {
-	for _, t := range h.OwnTools() {
+	for _, t := range h.catalog().HostTools().Tools() {
 		if t.Name == name {
-			return t, true
+			return ownTool(t), true
 		}
 	}
 	offered := h.catalog().Tool(name)
@@ -150,18 +157,43 @@ func (h *Host) Tool(name string) (ToolInfo, bool) {
 	return ToolInfo{}, false
 }
 
-// OwnTools describes the tools that the host itself offers, by which clients find and call the tools of plugins; none if clients list these.
-func (h *Host) OwnTools() []ToolInfo {
-	var own []ToolInfo
-	for _, t := range h.catalog().HostTools().Tools() {
-		info := ToolInfo{Name: t.Name, Description: t.Description, Access: "read", Offered: true, Input: t.Input}
-		if !t.ReadOnly {
-			info.Access = "write"
+// OwnTools describes the tools of the host itself, by which clients find and call the tools of these plugins; none if clients list all tools.
+func (h *Host) OwnTools(plugins []PluginInfo) []ToolInfo {
+	var offered []hosttool.Plugin
+	for _, p := range plugins {
+		var tools []gateway.Tool
+		for _, t := range p.Tools {
+			if t.Offered {
+				tools = append(tools, gateway.Tool{Name: t.Name, ReadOnly: t.Access == readAccess})
+			}
 		}
-		own = append(own, info)
+		if tools != nil {
+			offered = append(offered, hosttool.Plugin{Name: p.Name, Tools: tools})
+		}
+	}
+	var own []ToolInfo
+	for _, t := range hosttool.NewSet(h.ToolMode(), offered).Tools() {
+		own = append(own, ownTool(t))
 	}
 	return own
 }
+
+func ownTool(t gateway.Tool) ToolInfo {
+	info := ToolInfo{Name: t.Name, Description: t.Description, Access: readAccess, Offered: true, Input: t.Input}
+	if !t.ReadOnly {
+		info.Access = writeAccess
+	}
+	return info
+}
+
+// Values of ToolInfo.Access.
+const (
+	readAccess  = "read"
+	writeAccess = "write"
+)
+
+// DescribeList describes the list of tools that clients get, in words: what it costs their models, and how they get those that it lacks.
+func (h *Host) DescribeList() string { return h.catalog().DescribeList() }
 
 // ToolMode returns which tools clients list: "all", or "search" if they find and call the others by the host's own tools.
 func (h *Host) ToolMode() string { return h.catalog().ToolMode() }

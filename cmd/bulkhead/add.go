@@ -153,6 +153,7 @@ func (a *addCommand) run(ctx context.Context, named string, stdin io.Reader, std
 	default:
 		fmt.Fprintf(stdout, "\nAdded %s to %s.\n", p.Plugin.Name, oneLine(p.Config))
 	}
+	fmt.Fprintf(stdout, "With it, %s: bulkhead tools --tokens shows each.\n", oneLine(p.List))
 	printConfigTrust(stdout, a.host, p.Trust)
 	printNotKept(stdout, p.NotKept)
 	return nil

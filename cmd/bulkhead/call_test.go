@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -53,7 +52,7 @@ func TestPrintReportsWriteErrors(t *testing.T) {
 		"answer": func() error { return printAnswer(full{}, host.Answer{Result: json.RawMessage(`{}`)}) },
 		"error":  func() error { return printAnswer(full{}, host.Answer{Error: &abi.Error{}}) },
 		"tools": func() error {
-			return printPage(full{}, func(w page) { printTools(w, explain.ConfigInForce{}, nil, plugins) })
+			return printPage(full{}, func(w page) { printTools(w, plugins) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -92,6 +92,7 @@ type initialized struct {
 	Written bool        `json:"written"`
 	Created []string    `json:"created"`
 	Calls   []firstCall `json:"calls"`
+	List    string      `json:"list,omitempty"` // what the list of tools costs
 	Next    []string    `json:"next,omitempty"` // commands
 	Error   string      `json:"error,omitempty"`
 }
@@ -261,6 +262,8 @@ func (i *initCommand) callAll(ctx context.Context, text io.Writer, r *initialize
 			fmt.Fprintf(text, "failed   %s: %s\n", c.Plugin, excerpt(c.Text))
 		}
 	}
+	r.List = h.DescribeList()
+	fmt.Fprintf(text, "\n%s: bulkhead tools --tokens shows each.\n", oneLine(r.List))
 	return closeHost(ctx, h, os.Stderr)
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
@@ -71,7 +70,7 @@ func TestListOfToolsIsSanitized(t *testing.T) {
 		{Name: "q", Problem: bad},
 	}
 	var out bytes.Buffer
-	if err := printPage(&out, func(w page) { printTools(w, explain.ConfigInForce{}, nil, plugins) }); err != nil {
+	if err := printPage(&out, func(w page) { printTools(w, plugins) }); err != nil {
 		t.Fatal(err)
 	}
 	if visible.Text(out.String()) != out.String() || !strings.Contains(out.String(), "a·[2J··b") {

@@ -14,11 +14,12 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tokens"
 )
 
 func newTools() *cobra.Command {
 	var o options
-	var asJSON bool
+	var asJSON, withTokens bool
 	var client string
 	c := &cobra.Command{
 		Use:   "tools [flags]",
@@ -27,10 +28,14 @@ func newTools() *cobra.Command {
 the config in force, and those that it takes precedence over. With --client, list what
 a client over HTTP would be offered.
 
+With --tokens, list what each tool of the list costs a model: its name, description and
+schema in bytes and in tokens, which are estimated as docs/context.md describes.
+
 The exit code is 1 if a plugin is left out.`,
 		Example: `  bulkhead tools
   bulkhead tools --plugin chant --json
   bulkhead tools --config team.toml --allow-write
+  bulkhead tools --tokens --tools search
   bulkhead tools --config team.toml --client ci-build`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -52,11 +57,11 @@ The exit code is 1 if a plugin is left out.`,
 				}
 				offered, decided = clientPlugins(found, plugins), found.Client
 			}
-			err = printResult(c, asJSON, struct {
-				explain.ConfigInForce
-				Client  *explain.Client   `json:"client,omitempty"`
-				Plugins []host.PluginInfo `json:"plugins"`
-			}{config, decided, offered}, func(w page) { printTools(w, config, decided, offered) })
+			r := toolsResult{ConfigInForce: config, Client: decided, Plugins: offered, mode: h.ToolMode(), Own: h.OwnTools(offered)}
+			if withTokens {
+				r.addCost()
+			}
+			err = printResult(c, asJSON, r, r.print)
 			return resultError(err, !slices.ContainsFunc(plugins, func(p host.PluginInfo) bool { return p.Problem != "" }))
 		},
 	}
@@ -64,6 +69,7 @@ The exit code is 1 if a plugin is left out.`,
 	o.add(c, "off")
 	clientFlag(c, &client)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"config\", \"config_by\", \"passed_over\",\n\"plugins\": [{\"name\", \"dir\", \"problem\", \"tools\": […]}]}")
+	c.Flags().BoolVar(&withTokens, "tokens", false, "list what the tools cost a model; with --json in \"list\", and in \"cost\" of each listed tool")
 	return c
 }
 
@@ -76,8 +82,41 @@ func (o *options) forClient(client string) (explain.Policies, error) {
 	return explain.Grants(opened, explain.Question{Client: client, OfClient: true})
 }
 
-func printTools(w page, config explain.ConfigInForce, client *explain.Client, plugins []host.PluginInfo) {
-	printInForce(w, config, client)
+// toolsResult is the result of the command.
+type toolsResult struct {
+	explain.ConfigInForce
+	Client  *explain.Client   `json:"client,omitempty"`
+	Own     []host.ToolInfo   `json:"host_tools,omitempty"` // tools of the host itself, by which clients find and call the others
+	List    *tokens.List      `json:"list,omitempty"`       // with --tokens: what the list of tools costs
+	Plugins []host.PluginInfo `json:"plugins"`
+
+	mode string
+}
+
+func (r toolsResult) print(w page) {
+	printInForce(w, r.ConfigInForce, r.Client)
+	if r.Own != nil {
+		fmt.Fprintf(w, "%s  clients list these tools of the host, and find the others by them\n", w.style.Title("tools = "+r.mode))
+		printOwn(w, r.Own)
+	}
+	if r.List != nil {
+		r.printCost(w)
+		return
+	}
+	printTools(w, r.Plugins)
+}
+
+// printOwn prints the tools of the host itself.
+func printOwn(w page, own []host.ToolInfo) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, t := range own {
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", t.Name, t.Access, oneLine(t.Description))
+	}
+	_ = table.Flush() // printPage returns the error of w
+	fmt.Fprintln(w)
+}
+
+func printTools(w page, plugins []host.PluginInfo) {
 	for i, p := range plugins {
 		if i > 0 {
 			fmt.Fprintln(w)

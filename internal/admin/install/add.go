@@ -49,6 +49,8 @@ type Proposal struct {
 	Source *Source `json:"source,omitempty"`
 	// Revision compares the plugin with the version that is pinned; nil without Addition.Repin.
 	Revision *Revision `json:"revision,omitempty"`
+	// List says what the list of tools will cost, with this plugin.
+	List string `json:"list,omitempty"`
 	// Trust is set by Write, and so is NotKept: why the reviewed manifest is not kept for the comparison with the next version.
 	Trust   ConfigTrust `json:"trust,omitzero"`
 	NotKept string      `json:"not_kept,omitempty"`
@@ -289,6 +291,7 @@ func (p *Proposal) checkResult(o discovery.Options, c *config.Config, index int)
 	if err != nil {
 		return nil, err
 	}
+	p.List = view.DescribeList()
 	s := view.Plugins[index]
 	for _, c := range view.Conflicts {
 		if c.First == s || c.Second == s {

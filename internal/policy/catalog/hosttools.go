@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/hosttool"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tokens"
 )
 
 // HostTools returns the tools that the host itself offers to clients of the Catalog; nil if all tools are listed.
@@ -29,6 +30,24 @@ func (c *Catalog) hostTools() *hosttool.Set {
 		plugins = append(plugins, hosttool.Plugin{Name: p.Name, Tools: tools})
 	}
 	return hosttool.NewSet(c.ToolMode(), plugins)
+}
+
+// ListCost returns what the list of tools costs the models of clients.
+func (c *Catalog) ListCost() tokens.List {
+	var list tokens.List
+	for _, t := range c.serverConfig().Tools {
+		list.Add(t.Name, t.Description, t.Input)
+	}
+	return list
+}
+
+// DescribeList describes the list of tools: what it costs, and how clients get those that it lacks.
+func (c *Catalog) DescribeList() string {
+	text := c.ListCost().String()
+	if c.host != nil {
+		text += fmt.Sprintf("; tools = %q: clients find the others", c.ToolMode())
+	}
+	return text
 }
 
 // lists reports whether the tools of p are in the list of tools. Clients may call the others too.

@@ -31,7 +31,7 @@ const (
 )
 
 // weights says how much a word of each field counts.
-var weights = [fields]float64{names: 5, titles: 3, descriptions: 2, parameters: 1, parameterTexts: 0.5}
+var weights = [fields]float64{names: 4, titles: 3, descriptions: 2, parameters: 1, parameterTexts: 0.5}
 
 // Parameters of BM25: how soon repetitions of a word cease to count, and how much the length of a field counts.
 const (

@@ -14,7 +14,7 @@ import (
 // Method returns a tool as a method of an interface: its documentation, parameters and result. Without an output schema the result is unknown.
 func Method(name, doc string, input, output json.RawMessage) string {
 	var out strings.Builder
-	out.WriteString(comment(doc, "") + key(name) + "(arguments: ")
+	out.WriteString(comment(doc, "") + key(name) + "(args: ")
 	out.WriteString(Type(input))
 	out.WriteString("): ")
 	if output == nil {

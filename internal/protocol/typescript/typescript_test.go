@@ -38,7 +38,7 @@ func TestType(t *testing.T) {
 
 func TestMethod(t *testing.T) {
 	got := Method("a-b", "Does it.", json.RawMessage(`{"type":"object","properties":{}}`), json.RawMessage(`{"type":"object","properties":{"n":{"type":"number"}}}`))
-	if want := "/** Does it. */\n\"a-b\"(arguments: Record<string, unknown>): {\n  n?: number;\n};"; got != want {
+	if want := "/** Does it. */\n\"a-b\"(args: Record<string, unknown>): {\n  n?: number;\n};"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
