@@ -43,7 +43,7 @@ func runGoSDK(t *testing.T, target scriptTarget) (lines []scriptLine) {
 	if err := c.connect(ctx, target); err != nil {
 		return []scriptLine{{"connect", err.Error()}}
 	}
-	for _, step := range readScript(t) {
+	for _, step := range readScript(t, target.Script) {
 		if step.Bare != target.Bare {
 			continue
 		}

@@ -257,7 +257,7 @@ func (l library) check(t *testing.T, target scriptTarget, lines []scriptLine) {
 		got[line.Step] = line.Got
 	}
 	want := map[string]any{"close": "closed"}
-	for _, step := range readScript(t) {
+	for _, step := range readScript(t, target.Script) {
 		if step.Bare != target.Bare || step.Since > version || step.Until != "" && step.Until < version {
 			delete(got, step.Name)
 			continue
@@ -295,9 +295,9 @@ func (l library) comparable(got, want any) any {
 	return gotMap
 }
 
-func readScript(t *testing.T) (steps []scriptStep) {
+func readScript(t *testing.T, file string) (steps []scriptStep) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(readFile(t, "clients/script.json")), &steps); err != nil {
+	if err := json.Unmarshal([]byte(readFile(t, file)), &steps); err != nil {
 		t.Fatal(err)
 	}
 	return steps

@@ -121,7 +121,9 @@ func (a *addCommand) run(ctx context.Context, named string, stdin io.Reader, std
 	if err != nil {
 		return err
 	}
-	printProposal(textOf(stdout, a.asJSON), p)
+	text := textOf(stdout, a.asJSON)
+	printProposal(text, p)
+	fmt.Fprintf(text, "\nWith it, %s.\n", oneLine(p.List))
 	if !a.yes && !a.dryRun {
 		if a.asJSON || !term.IsTerminal(stdin) {
 			return usage.Errorf("cannot ask for consent: pass --yes to grant what the plugin asks for, or --dry-run to only show it")
@@ -153,7 +155,6 @@ func (a *addCommand) run(ctx context.Context, named string, stdin io.Reader, std
 	default:
 		fmt.Fprintf(stdout, "\nAdded %s to %s.\n", p.Plugin.Name, oneLine(p.Config))
 	}
-	fmt.Fprintf(stdout, "With it, %s: bulkhead tools --tokens shows each.\n", oneLine(p.List))
 	printConfigTrust(stdout, a.host, p.Trust)
 	printNotKept(stdout, p.NotKept)
 	return nil

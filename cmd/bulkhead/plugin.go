@@ -90,8 +90,8 @@ func newPluginCheck() *cobra.Command {
 		Use:   "check DIR…",
 		Short: "Report all problems of plugins",
 		Long: `Check the manifest of each plugin, and its module if it is built: the digest, the ABI,
-and whether the handlers match the manifest. Each problem is reported with its file,
-line, key and remedy.
+whether the handlers match the manifest, and whether tools are large for what they say.
+Each problem is reported with its file, line, key and remedy.
 
 Exit codes: 0 no problem (warnings do not count); 2 at least one problem.`,
 		Example: `  bulkhead plugin check plugins/chant

@@ -37,7 +37,7 @@ func (e *examination) plugins(ctx context.Context, usable bool) {
 			e.fail("plugins", c.What, c.Remedy)
 		}
 	}
-	e.ok("list of tools", "%s", view.DescribeList())
+	e.ok("tools", "%s", view.DescribeList())
 	for _, s := range view.Plugins {
 		e.plugin(ctx, s, lacksOf(view, s))
 	}

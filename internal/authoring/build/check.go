@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 )
@@ -16,7 +17,7 @@ func Check(ctx context.Context, dir string, o Options) tomlfile.Problems {
 	if s == nil {
 		return ps
 	}
-	ps = append(ps, s.check()...)
+	ps = append(ps, slices.Concat(s.check(), s.warnOfCost())...)
 	if filepath.IsLocal(s.m.Module.File) { // load has reported any other path
 		ps = append(ps, checkModule(ctx, s, o)...)
 	}

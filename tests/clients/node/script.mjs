@@ -50,7 +50,7 @@ const actions = {
   read: (c, s) => c.read(s.uri),
   async watch(c, s) {
     const stop = await c.watch(s.uri);
-    await c.call(s.tool, {});
+    await c.call(s.tool, s.arguments ?? {});
     const got = await c.changes.take(s.changes);
     await stop();
     return [...got].sort();
@@ -61,7 +61,7 @@ const actions = {
   async ask(c, s) {
     c.answers = s.answers;
     c.asked.length = 0;
-    const result = await c.call(s.tool, {});
+    const result = await c.call(s.tool, s.arguments ?? {});
     return { ...result, asked: [...c.asked].sort() };
   },
 };

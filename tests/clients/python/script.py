@@ -90,13 +90,13 @@ async def cancel(c, s):
 
 async def watch(c, s):
     async with c.watch(s["uri"]):
-        await c.call(s["tool"], {})
+        await c.call(s["tool"], s.get("arguments", {}))
         return sorted(await c.changes.take(s["changes"]))
 
 
 async def ask(c, s):
     c.answers, c.asked = s["answers"], []
-    result = await c.call(s["tool"], {})
+    result = await c.call(s["tool"], s.get("arguments", {}))
     return {**result, "asked": sorted(c.asked)}
 
 
