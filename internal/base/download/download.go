@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 
@@ -64,6 +65,13 @@ func IsLoopback(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
+// IsThisMachine reports whether the host of an Origin leads to this machine, whatever resolves names: beside those of the loopback interface, it is
+// an unspecified address, to which systems connect as to loopback, or a name below localhost (RFC 6761).
+func IsThisMachine(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return IsLoopback(host) || strings.HasSuffix(host, ".localhost") || err == nil && addr.Unmap().IsUnspecified()
+}
+
 // Do sends a request and returns the response, whose body the caller must close. A GET request follows redirects, none of which leaves TLS
 // or leads from the network to this machine, and of which none to another origin gets the Authorization header. Reading the body fails with ErrStalled or ErrTooLong.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
@@ -79,7 +87,7 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 		if first.Scheme == "https" && at.Scheme != "https" {
 			return nil, fmt.Errorf("%s redirects to %s, which is not https", first.Authority(), at)
 		}
-		if IsLoopback(at.Host) && !IsLoopback(first.Host) {
+		if IsThisMachine(at.Host) && !IsThisMachine(first.Host) {
 			return nil, fmt.Errorf("%s redirects to this machine", first.Authority())
 		}
 		if at != first {

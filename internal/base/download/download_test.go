@@ -64,6 +64,9 @@ func TestDoFollowsRedirectsSafely(t *testing.T) {
 		"without an address":            {map[string]string{"https://a.example/x": ""}, "redirects without an address", []string{"https://a.example/x secret"}},
 		"in a circle":                   {map[string]string{"https://a.example/x": "https://a.example/x"}, "redirects more than 5 times", nil},
 		"to this machine":               {map[string]string{"https://a.example/x": "https://localhost/y", "https://localhost/y": "body"}, "redirects to this machine", []string{"https://a.example/x secret"}},
+		"to an unspecified address":     {map[string]string{"https://a.example/x": "https://0.0.0.0/y", "https://0.0.0.0/y": "body"}, "redirects to this machine", []string{"https://a.example/x secret"}},
+		"to one of IPv6":                {map[string]string{"https://a.example/x": "https://[::]/y", "https://[::]/y": "body"}, "redirects to this machine", []string{"https://a.example/x secret"}},
+		"to a name below localhost":     {map[string]string{"https://a.example/x": "https://b.LOCALHOST/y", "https://b.LOCALHOST/y": "body"}, "redirects to this machine", []string{"https://a.example/x secret"}},
 		"to an address of this machine": {map[string]string{"https://a.example/x": "https://127.0.0.1/y", "https://127.0.0.1/y": "body"}, "redirects to this machine", []string{"https://a.example/x secret"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -207,10 +207,11 @@ func (i *issuer) readMetadata(base *url.URL, data []byte) (string, error) {
 	if err != nil || m.Keys == "" || len(m.Keys) > maxAddress {
 		return "", errors.New("it has no address of keys (jwks_uri)")
 	}
-	if _, err := download.Origin(keys); err != nil {
+	at, err := download.Origin(keys)
+	if err != nil {
 		return "", fmt.Errorf("jwks_uri: %w", err)
 	}
-	if download.IsLoopback(keys.Hostname()) && !download.IsLoopback(base.Hostname()) {
+	if download.IsThisMachine(at.Host) && !download.IsThisMachine(base.Hostname()) {
 		return "", errors.New("jwks_uri leads to this machine")
 	}
 	return m.Keys, nil

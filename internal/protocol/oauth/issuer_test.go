@@ -9,6 +9,7 @@ import (
 	"crypto/rsa"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/download"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/oauth/oauthtest"
 )
 
@@ -229,6 +231,8 @@ func TestIssuerThatLies(t *testing.T) {
 		"no address of keys":               {`{"issuer":"` + issuerName + `"}`, keys, "no address of keys"},
 		"keys without TLS":                 {`{"issuer":"` + issuerName + `","jwks_uri":"http://login.example.com/keys"}`, keys, "without TLS"},
 		"keys on this machine":             {`{"issuer":"` + issuerName + `","jwks_uri":"https://127.0.0.1/keys"}`, keys, "this machine"},
+		"keys on localhost":                {`{"issuer":"` + issuerName + `","jwks_uri":"https://LOCALHOST/keys"}`, keys, "this machine"},
+		"keys at an unspecified address":   {`{"issuer":"` + issuerName + `","jwks_uri":"https://0.0.0.0/keys"}`, keys, "this machine"},
 		"a file as keys":                   {`{"issuer":"` + issuerName + `","jwks_uri":"file:///etc/passwd"}`, keys, "jwks_uri"},
 		"a long address":                   {`{"issuer":"` + issuerName + `","jwks_uri":"https://x/` + strings.Repeat("x", 5000) + `"}`, keys, "no address of keys"},
 		"huge metadata":                    {strings.Repeat(" ", maxDocument+1), keys, "more than"},
@@ -318,6 +322,27 @@ func TestTokensOfOneIssuerAreNotThoseOfAnother(t *testing.T) {
 		}
 		if len(ids) != 2 {
 			t.Errorf("the principals are %v", ids)
+		}
+	})
+}
+
+// FuzzReadMetadata checks that no metadata has a server request keys without TLS, or from itself.
+func FuzzReadMetadata(f *testing.F) {
+	f.Add([]byte(`{"issuer":"` + issuerName + `","jwks_uri":"` + jwks + `"}`))
+	f.Add([]byte(`{"issuer":"` + issuerName + `","jwks_uri":"https://[::]:8443/keys"}`))
+	f.Add([]byte(`{"issuer":"` + issuerName + `","jwks_uri":"https://LocalHost/keys"}`))
+	base, err := url.Parse(issuerName)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		address, err := (&issuer{name: issuerName}).readMetadata(base, data)
+		if err != nil {
+			return
+		}
+		u, err := url.Parse(address)
+		if err != nil || u.Scheme != "https" || download.IsThisMachine(strings.ToLower(u.Hostname())) || u.User != nil || len(address) > maxAddress {
+			t.Errorf("keys at %q: %v", address, err)
 		}
 	})
 }
