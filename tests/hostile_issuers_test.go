@@ -172,11 +172,16 @@ func TestHostileIssuers(t *testing.T) {
 	}
 	ended.Wait()
 	for name, reason := range reasons {
-		if !slices.ContainsFunc(strings.Split(s.log.String(), "keys of an issuer cannot be fetched"), func(entry string) bool {
-			about, _, _ := strings.Cut(entry, "Z [") // the time of the next entry
-			return strings.Contains(about, name) && strings.Contains(about, reason)
-		}) {
-			t.Errorf("the log does not say of %s: %s\n%s", name, reason, s.log)
+		logged := func() bool {
+			return slices.ContainsFunc(strings.Split(s.log.String(), "keys of an issuer cannot be fetched"), func(entry string) bool {
+				about, _, _ := strings.Cut(entry, "Z [") // the time of the next entry
+				return strings.Contains(about, name) && strings.Contains(about, reason)
+			})
+		}
+		for end := time.Now().Add(patience); !logged(); time.Sleep(20 * time.Millisecond) { // the log arrives through a pipe
+			if time.Now().After(end) {
+				t.Fatalf("the log does not say of %s: %s\n%s", name, reason, s.log)
+			}
 		}
 	}
 	records := s.refusals(20)
@@ -256,7 +261,7 @@ func TestRevokedTokenBesideIssuers(t *testing.T) {
 	status(token, http.StatusOK)
 	run("revoke", "ann")
 	status(token, http.StatusUnauthorized)
-	if got := s.refusals(1); len(got) != 1 || got[0].Code != "http_token" || got[0].Address != "127.0.0.1" {
+	if got := s.refusals(1); len(got) == 0 || got[0].Code != "http_token" || got[0].Address != "127.0.0.1" {
 		t.Errorf("the records are %+v", got)
 	}
 	s.wantNoPartOf(token)
