@@ -1,12 +1,15 @@
 package host_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
 )
 
 // approvingCall calls a tool as a client that supports elicitation. more are further parameters.
@@ -59,5 +62,22 @@ func TestApprovalBelongsToPrincipalAndProject(t *testing.T) {
 	all.Wait()
 	if ran.Load() != 1 || refused.Load() != 29 {
 		t.Errorf("%d requests ran and %d were refused, want 1 and 29", ran.Load(), refused.Load())
+	}
+}
+
+// TestScriptsCannotBeApproved checks that a call of a script which needs approval ends with an error that names the tool: a user who has let a
+// script run has not seen its calls.
+func TestScriptsCannotBeApproved(t *testing.T) {
+	h, w := openScripts(t, `[{"name":"notes_read"},{"name":"notes_text"}]`, "[defaults]\napprove_tools = ['notes_read']\n")
+	answer, err := h.Call(t.Context(), "run_script", nil, host.Client{Approve: func(context.Context, string) (host.Decision, error) {
+		t.Error("the user was asked")
+		return host.Approved, nil
+	}})
+	if err != nil || !strings.Contains(string(answer.Result), `"structuredContent"`) {
+		t.Fatalf("got %s, %v", answer.Result, err)
+	}
+	const want = `[{"error":"bulkhead: notes_read needs the approval of the user, who cannot be asked here: call it directly,`
+	if log := w.Log.String(); !strings.Contains(log, want) || !strings.Contains(log, `{"value":"a\nb`) {
+		t.Errorf("want %s in\n%s", want, log)
 	}
 }
