@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 )
 
 // operator returns a module that performs a host operation, logs its result, and answers with body.
@@ -239,5 +240,24 @@ func TestScriptsNeedTheirRunner(t *testing.T) {
 				t.Errorf("want %s in\n%s", want, &w.Log)
 			}
 		})
+	}
+}
+
+// A table of [[clients]] does not have to name the runner of scripts. What the table withholds is withheld from scripts.
+func TestTablesOfClientsKeepScripts(t *testing.T) {
+	t.Parallel()
+	w := hosttest.New(t, scripted(), scriptModule("[]"), hosttest.Files{"work/bulkhead.toml": "[[plugins]]\nname = 'notes-read'\n[[plugins]]\nname = 'notes-text'\n" +
+		"[[clients]]\nname = 'team'\nmatch = { tokens = ['t-*'] }\nplugins = ['notes-read']\nallow_tools = ['notes_*']\n"})
+	o := w.Options()
+	o.Tools = "code"
+	c, err := catalog.Look(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := c.WithKey(catalog.Key{Client: "team"})
+	for name, want := range map[string]bool{"run_script": true, "notes_read": true, "notes_text": false} {
+		if got := view.Tool(name) != nil; got != want {
+			t.Errorf("%s is offered: %v", name, got)
+		}
 	}
 }

@@ -49,7 +49,7 @@ var buildOtherPlugins = sync.OnceValue(func() otherPlugins {
 
 // otherPlugin returns the directory that contains a plugin that is not in Go, below its name. The test is left out if this machine lacks
 // its tool chain. BULKHEAD_OTHER_PLUGINS names a directory of built plugins, such as that of a release, to test instead.
-func otherPlugin(t *testing.T, name string) string {
+func otherPlugin(t testing.TB, name string) string {
 	t.Helper()
 	testcache.DependOn(t, "../plugins/"+name)
 	if dir := os.Getenv("BULKHEAD_OTHER_PLUGINS"); dir != "" {

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // serveScripts serves the plugin filesystem to clients that call its tools by scripts. project is the directory of its files.
-func serveScripts(t *testing.T, server string) (s *server, project string) {
+func serveScripts(t testing.TB, server string) (s *server, project string) {
 	t.Helper()
 	runner := otherPlugin(t, "script")
 	plugins := builtPlugins(t, "../plugins/filesystem", "../plugins/time")
@@ -145,4 +146,40 @@ func TestManyScriptsEnd(t *testing.T) {
 			}
 		}
 	}
+}
+
+// BenchmarkScript compares ten reads at the same time by a script with the same ones that a client pipelines, in one run:
+//
+//	BULKHEAD_TESTS=all go test ./tests -run '^$' -bench Script -benchtime 300x
+//
+// "empty" is a script without calls.
+func BenchmarkScript(b *testing.B) {
+	s, project := serveScripts(b, "")
+	arguments := jsonOf(b, map[string]any{"path": project + "/a.txt"})
+	ten := jsonOf(b, map[string]any{"code": "const all = []; for (let i = 0; i < 10; i++) all.push(tools.read_text_file(args)); return (await Promise.all(all)).length",
+		"arguments": map[string]any{"path": project + "/a.txt"}})
+	ways := map[string]func(){
+		"pipelined": func() {
+			for range 10 {
+				s.sendCall("read_text_file", arguments)
+			}
+			for range 10 {
+				s.nextAnswer()
+			}
+		},
+		"script": func() { s.mustCall("run_script", ten) },
+		"empty":  func() { s.mustCall("run_script", `{"code":"return 1"}`) },
+	}
+	spent := map[string]time.Duration{}
+	for range b.N {
+		for name, run := range ways {
+			began := time.Now()
+			run()
+			spent[name] += time.Since(began)
+		}
+	}
+	for name, all := range spent {
+		b.ReportMetric(float64(all.Microseconds())/float64(b.N), "us-"+name)
+	}
+	b.ReportMetric(float64(spent["script"])/float64(spent["pipelined"]), "script/pipelined")
 }
