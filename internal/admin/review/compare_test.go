@@ -32,6 +32,7 @@ func TestCompare(t *testing.T) {
 		"arguments of a program":                         {program + aTool + "args = [\"--safe\"]\n", program + aTool, []string{"  tools.a.args: how a call runs the program changed"}},
 		"a module of another kind":                       {"", program, []string{"  module.kind: the kind of the module changed"}},
 		"an added schema":                                {aTool, aTool + "output_json = '{\"type\":\"object\"}'\n", []string{"  tools.a.output: the schema of its results was added"}},
+		"calls become tasks":                             {aTool, aTool + "task = \"required\"\nasks_first = true\n", []string{"  tools.a.task: whether its calls run as tasks was added"}},
 		"the text of failures":                           {aTool, aTool + "failure = \"{tool} {message}\"\n", []string{"  tools.a.failure: the text of failures was added"}},
 		"meta":                                           {aTool + "meta = { a = 1 }\n", aTool, []string{"  tools.a.meta: its meta was removed"}},
 		"arguments checked by the plugin":                {"", "validate = \"plugin\"\n---\n", []string{"+ plugin.validate: the plugin checks the arguments of calls, and no longer the host"}},

@@ -74,8 +74,17 @@ func (c *comparison) tool(key string, old, new manifest.Tool) {
 	c.schema(key+".input", "the schema of its arguments", old.Input, new.Input)
 	c.schema(key+".output", "the schema of its results", old.Output, new.Output)
 	c.text(key+".args", "how a call runs the program", runText(old), runText(new), false)
+	c.text(key+".task", "whether its calls run as tasks", taskText(old), taskText(new), false)
 	c.text(key+".failure", "the text of failures", old.Failure, new.Failure, false)
 	c.text(key+".meta", "its meta", string(old.Meta), string(new.Meta), false)
+}
+
+// taskText returns how calls of a tool run as tasks; empty if they do not.
+func taskText(t manifest.Tool) string {
+	if t.AsksFirst {
+		return string(t.Task) + ", after the first questions"
+	}
+	return string(t.Task)
 }
 
 // runText returns how a call of a tool runs the program as JSON; empty if the module is no program.

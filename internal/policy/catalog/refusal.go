@@ -16,7 +16,7 @@ const (
 	LeftOut    = "left_out"    // the plugin that has what was requested is left out
 	Writes     = "writes"      // read_tool, or a script, was to call a tool that writes
 	Reads      = "reads"       // write_tool was to call a tool that only reads
-	Indirect   = "indirect"    // run_script, which only clients call, was to be called by a tool of the host or by a script
+	Indirect   = "indirect"    // run_script, which only clients call, or a tool that runs only as a task, was to be called by a tool of the host or by a script
 )
 
 // Refusal returns the reason why no plugin answers a request, and the plugin that has what was requested; nil if the reason is

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/hosttool"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
@@ -40,6 +41,8 @@ func (v *view) enqueueInner(r call.Request) (gateway.Queued, *abi.Error) {
 		return nil, v.unknown(r)
 	case tool.Plugin.IsHost(): // only its clients run scripts
 		return v.refuse(r, tool, catalog.Indirect, "cannot be called by "+r.Via), nil
+	case tool.Task == manifest.TaskRequired: // and no client learns of a task here
+		return v.refuse(r, tool, catalog.Indirect, "runs only as a task, which "+r.Via+" cannot begin: it has to be called directly, which needs tools = \"listed\" for its plugin"), nil
 	case tool.Write && r.Via != hosttool.Write:
 		return v.refuse(r, tool, catalog.Writes, "writes: call it by "+hosttool.Write), nil
 	case !tool.Write && r.Via == hosttool.Write:

@@ -14,7 +14,7 @@ import (
 // searching returns a world whose server finds tools, with a plugin a that has a tool that reads, one that writes and one that is denied.
 func searching(t *testing.T, server, plugin string) *hosttest.World {
 	tools := hosttest.Reads("a_get") + "input_json = '{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"}},\"required\":[\"id\"]}'\n" +
-		hosttest.Writes("a_put") + hosttest.Writes("a_drop")
+		hosttest.Writes("a_put") + hosttest.Writes("a_drop") + hosttest.Reads("a_long") + "task = 'required'\n"
 	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), tools), hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("b_get")))
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[server]\ntools = 'search'\n" + server + "[audit]\nfile = '" + w.Dir + "/audit.jsonl'\narguments = 'full'\non_failure = 'closed'\n" +
 		"[[plugins]]\npath = '../plugins/a'\ndeny_tools = ['a_drop']\n" + plugin + "[[plugins]]\npath = '../plugins/b'\n"})
@@ -31,6 +31,7 @@ func TestHostToolsCallToolsOfPlugins(t *testing.T) {
 		{`{"name":"read_tool","arguments":{"name":"a_get","arguments":{"id":3}}}`, "was called with arguments that do not match its schema", `call a a_get read_tool failed invalid_arguments {"id":3}`},
 		{`{"name":"read_tool","arguments":{"name":"a_put"}}`, "bulkhead: a_put writes: call it by write_tool", `refused a a_put read_tool denied writes `},
 		{`{"name":"write_tool","arguments":{"name":"a_get","arguments":{"id":"x"}}}`, "bulkhead: a_get only reads: call it by read_tool", `refused a a_get write_tool denied reads `},
+		{`{"name":"read_tool","arguments":{"name":"a_long"}}`, "bulkhead: a_long runs only as a task, which read_tool cannot begin", `refused a a_long read_tool denied indirect `},
 		{`{"name":"write_tool","arguments":{"name":"a_drop"}}`, `Unknown tool: a_drop`, `refused a a_drop write_tool denied not_granted `},
 		{`{"name":"read_tool","arguments":{"name":"nope"}}`, `Unknown tool: nope`, `refused  nope read_tool denied unknown `},
 		{`{"name":"read_tool","arguments":{"name":"read_tool","arguments":{"name":"a_get"}}}`, `Unknown tool: read_tool`, `refused  read_tool read_tool denied unknown `},
