@@ -64,9 +64,9 @@ func (f *files) close() {
 	if f.lock == nil {
 		return
 	}
-	_ = os.Remove(f.lockFile(f.server)) // the next process removes what stays
 	f.lock.Close()
 	f.lock = nil
+	_ = os.Remove(f.lockFile(f.server)) // the next process removes what stays
 }
 
 func (f *files) lockFile(server string) string {
@@ -80,12 +80,12 @@ func (f *files) isAlive(server string) bool {
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
-	defer lock.Close()
 	free, err := filelock.Try(lock, filelock.Exclusive)
+	lock.Close()
 	if err != nil || !free {
 		return true
 	}
-	_ = os.Remove(path)
+	_ = os.Remove(path) // after it is closed, since Windows removes no open file; no other process gets this name
 	return false
 }
 

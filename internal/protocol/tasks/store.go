@@ -172,10 +172,14 @@ func (s *Store) remove(owner Owner, id string) {
 
 // record returns the record of a state of a task.
 func (s *Store) record(t *Task, state State) record {
-	return record{
+	r := record{
 		Status: state.Status, Created: state.Created.UnixMilli(), Updated: state.Updated.UnixMilli(), Expires: state.Expires.UnixMilli(),
 		Server: s.files.server, Writes: t.writes, payload: state.Payload,
 	}
+	// The clock may have been set while the task ran, and decodeHead refuses times that contradict each other.
+	r.Created = max(0, min(r.Created, r.Expires), r.Expires-maxAge.Milliseconds())
+	r.Updated = max(r.Created, r.Updated)
+	return r
 }
 
 // write makes the final state of a task durable, and reports whether it could.

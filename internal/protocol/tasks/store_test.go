@@ -81,6 +81,33 @@ func TestResultSurvivesTheProcess(t *testing.T) {
 	}
 }
 
+func TestResultSurvivesChangesOfTheClock(t *testing.T) {
+	for _, change := range []time.Duration{-24 * time.Hour, 1000 * day} {
+		s, now := newStore(t, t.TempDir())
+		task := begin(t, s, ann, Options{Time: time.Minute})
+		*now = now.Add(change)
+		task.End(Completed, []byte(`{}`))
+		if got := status(t, s, ann, task.State().ID); got != Completed {
+			t.Errorf("after a change by %v: %s", change, got)
+		}
+	}
+}
+
+func TestLocksOfProcessesThatHaveEndedAreRemoved(t *testing.T) {
+	state := t.TempDir()
+	for range 2 {
+		s, _ := newStore(t, state)
+		begin(t, s, ann, Options{Time: time.Minute})
+		s.files.lock.Close() // as the system does when the process is killed
+		s.files.lock = nil
+	}
+	s, _ := newStore(t, state)
+	begin(t, s, ann, Options{Time: time.Minute})
+	if locks, _ := filepath.Glob(filepath.Join(state, ".tasks", "*.lock")); len(locks) != 1 {
+		t.Errorf("locks: %q", locks)
+	}
+}
+
 func TestTaskOfDeadProcessHasFailed(t *testing.T) {
 	for _, test := range []struct {
 		writes bool
