@@ -94,6 +94,8 @@ func (e *examination) platform() {
 		e.fail("platform", here+" is not supported", "use Linux, macOS or Windows")
 	case runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64":
 		e.warn("platform", here+": modules are interpreted, at least ten times slower", "use a machine with amd64 or arm64")
+	case !canExecute():
+		e.fail("platform", here+", but this process must not execute memory that it has written, so no module can be compiled or run", "remove MemoryDenyWriteExecute=yes from the unit, or what else forbids it, such as SELinux")
 	default:
 		e.ok("platform", "%s, compiled", here)
 	}
@@ -179,6 +181,11 @@ func (e *examination) config() bool {
 		return false
 	}
 	e.parsed = c
+	if c != nil {
+		for _, dir := range c.Clients.Unresolved(filepath.EvalSymlinks) {
+			e.warn("clients", fmt.Sprintf("[[clients]] in %s lists the directory %s through symbolic links, so that this line matches no resolved path", c.File, dir), "write the path without symbolic links")
+		}
+	}
 	included := ""
 	if n := len(c.Files) - 1; n > 0 {
 		included = fmt.Sprintf(", included files: %d", n)

@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -50,7 +51,15 @@ func TestExamineChecks(t *testing.T) {
 		"plugins of an invalid config":     {config: "[sever]\n", check: "plugins", outcome: doctor.CheckFailed, says: "not examined", remedy: "correct the config"},
 		"an unset variable":                {config: "[[plugins]]\npath = \"${env:NONE}\"\n", check: "config", outcome: doctor.CheckFailed, says: "the variable NONE is not set", remedy: "set it"},
 		"a warning in a config":            {config: "[credentials.c]\nenv = \"C\"\n[[plugins]]\npath = \"../plugins/first\"\n", check: "config", outcome: doctor.CheckWarning, says: "is used by no plugin", remedy: "remove it"},
-		"an unset credential":              {config: "[credentials.c]\nenv = \"C\"\n[[plugins]]\npath = \"../plugins/first\"\n", check: "credential c", outcome: doctor.CheckFailed, says: "the variable C is not set", remedy: "set the variable"},
+		"a client's directory through a link": {
+			before: func(t *testing.T, w *admintest.Workspace) {
+				w.Write(t, "home/real/x", "")
+				if err := os.Symlink("real", w.Path("home/link")); err != nil {
+					t.Skip(err)
+				}
+				w.Config(t, fmt.Sprintf("[[plugins]]\npath = \"../plugins/first\"\n[[clients]]\nname = \"a\"\nmatch = { tokens = [\"a\"] }\nfs = [{ path = %q, access = \"r\" }]\n", w.Path("home/link")))
+			}, check: "clients", outcome: doctor.CheckWarning, says: "through symbolic links", remedy: "without symbolic links"},
+		"an unset credential": {config: "[credentials.c]\nenv = \"C\"\n[[plugins]]\npath = \"../plugins/first\"\n", check: "credential c", outcome: doctor.CheckFailed, says: "the variable C is not set", remedy: "set the variable"},
 		"a credential": {config: "[credentials.c]\nenv = \"C\"\n[[plugins]]\npath = \"../plugins/first\"\n", before: func(t *testing.T, w *admintest.Workspace) { w.Env["C"] = "a secret" },
 			check: "credential c", outcome: doctor.CheckOK, says: "can be read"},
 		"an audit log":             {config: "[audit]\nfile = \"${env:HOME}/log/audit.jsonl\"\n[[plugins]]\npath = \"../plugins/first\"\n", check: "audit", outcome: doctor.CheckOK, says: "on_failure = \"open\""},

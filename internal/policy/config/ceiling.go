@@ -156,13 +156,17 @@ func (c *Ceiling) places(p Places) Places {
 // Unresolved returns each absolute path of the ceiling that the function resolve changes. Such a path bounds nothing, because
 // Narrow compares the ceiling's paths with resolved paths.
 func (c *Ceiling) Unresolved(resolve func(path string) (string, error)) []string {
+	return unresolved(c.bounds(), resolve)
+}
+
+func unresolved(all []Bounds, resolve func(path string) (string, error)) []string {
 	var out []string
 	check := func(path string) {
 		if real, err := resolve(path); err == nil && real != path && path[0] == '/' && !slices.Contains(out, path) {
 			out = append(out, path)
 		}
 	}
-	for _, b := range c.bounds() {
+	for _, b := range all {
 		for _, f := range b.FS {
 			check(f.Path)
 		}

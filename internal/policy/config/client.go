@@ -118,6 +118,15 @@ func (c *Client) narrows() string {
 	return "narrowed by " + strings.Join(c.Keys, ", ")
 }
 
+// Unresolved is like Ceiling.Unresolved for the paths of the tables.
+func (c Clients) Unresolved(resolve func(path string) (string, error)) []string {
+	var all []Bounds
+	for _, t := range c.Tables {
+		all = append(all, t.Bounds)
+	}
+	return unresolved(all, resolve)
+}
+
 // WithoutLines returns c without what only messages use: two configs whose comments differ have equal results.
 func (c Clients) WithoutLines() Clients {
 	c.Tables = slices.Clone(c.Tables)
