@@ -20,6 +20,7 @@
 //
 // Addresses, permissions, processes:
 //   - origin: parses and normalizes the origin of a URL
+//   - cutjson: shortens JSON so that it stays valid, and marks what is missing
 //   - download: HTTP requests to servers that the user names, with bounds
 //   - ownedpath: whether other users can change a file or directory; the format of the state directory
 //   - signature: signs files and verifies signatures, in the format of minisign

@@ -7,6 +7,7 @@
 //     the protocol
 //   - bearer: who makes an HTTP request: the single token, the file of named tokens
 //   - oauth: verifies access tokens (JWTs) by the keys of their issuers
+//   - oauth/oauthtest: keys and signed tokens for tests
 //   - tasks: calls that are answered at once, and whose results are fetched later: their records on disk, and the state of those that run
 //   - quota: what each principal may use: requests, calls at the same time, bytes and fuel a day
 //   - httpserver: Streamable HTTP: origins and hosts, bounds of headers and bodies, sessions, event streams, TLS

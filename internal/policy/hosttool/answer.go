@@ -128,7 +128,7 @@ func (s *Set) describe(names []string, schemas bool) string {
 		case t == nil:
 			unknown = append(unknown, "Unknown tool: "+visible.Name(name)+s.nearest(name))
 		default:
-			text := declaration(t)
+			text := s.declaration(t)
 			if schemas {
 				text = withSchemas(t)
 			}
@@ -162,8 +162,8 @@ func (s *Set) nearest(name string) string {
 }
 
 // declaration returns a tool as a member of a TypeScript interface.
-func declaration(t *gateway.Tool) string {
-	access := "It only reads: call it by " + Read + "."
+func (s *Set) declaration(t *gateway.Tool) string {
+	access := "It only reads: call it by " + s.Reader() + "."
 	if !t.ReadOnly {
 		access = "It writes: call it by " + Write + "."
 	}

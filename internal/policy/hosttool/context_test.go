@@ -68,7 +68,7 @@ func TestDeclarationsAreTypeScript(t *testing.T) {
 	s := bundled(t)
 	text := "interface Tools {\n"
 	for i := range s.tools {
-		text += declaration(&s.tools[i]) + "\n"
+		text += s.declaration(&s.tools[i]) + "\n"
 	}
 	file := filepath.Join(t.TempDir(), "tools.ts")
 	text += "}\ndeclare const tools: Tools;\nvoid tools.git_log({ repo_path: \".\", max_count: 3 });\n"

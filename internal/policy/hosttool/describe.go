@@ -28,7 +28,7 @@ func (s *Set) describeFind() (gateway.Tool, bool) {
 func (s *Set) callers() string {
 	var names []string
 	if _, ok := s.describeRead(); ok {
-		names = append(names, s.reader())
+		names = append(names, s.Reader())
 	}
 	if _, ok := s.describeWrite(); ok {
 		names = append(names, Write)
@@ -36,8 +36,8 @@ func (s *Set) callers() string {
 	return strings.Join(names, " or ")
 }
 
-// reader names the tool by which tools that read are called.
-func (s *Set) reader() string {
+// Reader returns the name of the tool by which tools that read are called.
+func (s *Set) Reader() string {
 	if s.mode == config.ToolsCode {
 		return Script
 	}

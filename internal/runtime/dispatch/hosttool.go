@@ -46,7 +46,7 @@ func (v *view) enqueueInner(r call.Request) (gateway.Queued, *abi.Error) {
 	case tool.Write && r.Via != hosttool.Write:
 		return v.refuse(r, tool, catalog.Writes, "writes: call it by "+hosttool.Write), nil
 	case !tool.Write && r.Via == hosttool.Write:
-		return v.refuse(r, tool, catalog.Reads, "only reads: call it by "+hosttool.Read), nil
+		return v.refuse(r, tool, catalog.Reads, "only reads: call it by "+v.catalog.HostTools().Reader()), nil
 	}
 	return v.enqueueToolCall(r), nil
 }
