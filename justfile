@@ -29,6 +29,10 @@ bench:
 bench-hostile:
     go test ./tests/hostile ./internal/runtime/engine/... -run '^$' -bench 'Neighbour|Isolation|Resident|Cost|Stalls' -benchtime 1x
 
+# what twenty clients with five roles cost against one client with the same calls, for five minutes of an idle machine: `just load -load 10s`
+load *FLAGS:
+    go test ./tests -run TestTwentyClientsCostAsMuchAsOne -v -timeout 30m -load 5m {{FLAGS}}
+
 # each fuzz target for a while: `.ci/fuzz 5m internal/runtime/engine` takes another time, and the targets of one folder
 fuzz:
     .ci/fuzz 30s
