@@ -37,6 +37,7 @@ type PluginInfo struct {
 	// for names or URIs that are known only at call time.
 	Prompts   []string `json:"prompts,omitempty"`
 	Resources []string `json:"resources,omitempty"`
+	Skills    []string `json:"skills,omitempty"` // names of the granted skills
 }
 
 // GrantInfo describes a granted directory or repository.
@@ -85,7 +86,7 @@ func describe(p *catalog.Plugin) PluginInfo {
 	}
 	info.Version, info.Description = p.Manifest.Version, p.Manifest.Description
 	if p.Problem == "" {
-		info.Prompts, info.Resources = p.Prompts(), p.Resources()
+		info.Prompts, info.Resources, info.Skills = p.Prompts(), p.Resources(), p.SkillNames()
 	}
 	withheld := map[string]string{}
 	for _, w := range p.Grant.Withheld {

@@ -77,7 +77,7 @@ var beside = map[string][]string{
 // hostSDK are the packages of sdk that the districts import too: they need no host. Only transaction uses digest, which calls the host
 // through imports in a module, and computes digests itself in a process.
 var hostSDK = []string{
-	"sdk/abi", "sdk/atomicfile", "sdk/contain", "sdk/digest", "sdk/filesystem", "sdk/internal/imports", "sdk/linediff", "sdk/rawjson", "sdk/transaction",
+	"sdk/abi", "sdk/atomicfile", "sdk/contain", "sdk/digest", "sdk/filesystem", "sdk/frontmatter", "sdk/internal/imports", "sdk/linediff", "sdk/rawjson", "sdk/transaction",
 }
 
 // pureSDK are the packages of sdk that work without a host. Domain packages of plugins may import them.

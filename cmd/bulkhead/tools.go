@@ -153,6 +153,7 @@ func printTools(w page, plugins []host.PluginInfo) {
 		printResolvedGrants(w, p.Grants)
 		printOffers(w, "prompts", p.Prompts)
 		printOffers(w, "resources", p.Resources)
+		printOffers(w, "skills", p.Skills)
 	}
 }
 

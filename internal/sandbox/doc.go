@@ -25,6 +25,7 @@
 //   - git/gitconfig: a repository's configuration
 //   - fetch: http/fetch, requests to granted origins, credentials, redirects, bounds of requests and responses; in the host process
 //   - dial: connects to public addresses only; in the host process
+//   - skills: reads directories of instructions for a model, which the host serves; in the host process
 //
 // Operations of a module arrive in operate.go; a file's way is FS of the Box, vfs, beneath.
 package sandbox

@@ -25,6 +25,9 @@ var recorded = []struct{ file, pkg, version string }{
 	{"2026-07-28.txtar", "conformance-0.2", "2026-07-28"},
 }
 
+// extensionsVersion is the version with which scenarios of extensions are recorded.
+const extensionsVersion = "2026-07-28"
+
 // scenarioName is a line of the list of scenarios.
 var scenarioName = regexp.MustCompile(`(?m)^  - (\S+)`)
 
@@ -45,12 +48,15 @@ func (c *command) recordAll(ctx context.Context, s *server, stderr io.Writer) er
 		}
 		archive := &txtar.Archive{Comment: fmt.Appendf(nil, "Conversations of the scenarios of %s at %s: see docs/mcp-conformance.md.\n"+
 			"Lines of the client begin with >, lines of the server with <, and = begins a session.\n\n", strings.TrimPrefix(r.pkg, "conformance-"), r.version)}
+		if r.version == extensionsVersion {
+			names = slices.Concat(names, skillScenarios)
+		}
 		for _, name := range names {
 			if err := s.reset(ctx); err != nil {
 				return err
 			}
 			tape.reset()
-			one := suite{name: name, pkg: r.pkg, options: []string{"--scenario", name, "--spec-version", r.version}}
+			one := suite{name: name, pkg: r.pkg, options: []string{"--scenario", name, "--spec-version", r.version, "--force"}}
 			if _, err := c.runSuite(ctx, one, "http://"+listen.Addr().String()+httpserver.Path, stderr); err != nil {
 				return err
 			}

@@ -22,14 +22,32 @@ type suite struct {
 	options []string
 	checks  int // that give a result; fewer mean that a scenario could not test what it is for
 	hooked  int // those of endsStream
+	// extensions are scenarios of extensions of MCP, which belong to no version and run one by one; nil: options select the scenarios.
+	extensions []string
 }
 
 var suites = []suite{
-	{"0.1.16 all", "conformance-0.1", []string{"--suite", "all"}, 46, 3},
-	{"0.2.0-alpha.12 requirements 2025-11-25", "conformance-0.2", []string{"--requirements", "2025-11-25"}, 83, 3},
-	{"0.2.0-alpha.12 requirements 2026-07-28", "conformance-0.2", []string{"--requirements", "2026-07-28"}, 196, 0},
-	{"0.2.0-alpha.12 all 2025-11-25", "conformance-0.2", []string{"--suite", "all", "--spec-version", "2025-11-25"}, 83, 3},
-	{"0.2.0-alpha.12 all 2026-07-28", "conformance-0.2", []string{"--suite", "all", "--spec-version", "2026-07-28"}, 152, 0},
+	{"0.1.16 all", "conformance-0.1", []string{"--suite", "all"}, 46, 3, nil},
+	{"0.2.0-alpha.12 requirements 2025-11-25", "conformance-0.2", []string{"--requirements", "2025-11-25"}, 83, 3, nil},
+	{"0.2.0-alpha.12 requirements 2026-07-28", "conformance-0.2", []string{"--requirements", "2026-07-28"}, 196, 0, nil},
+	{"0.2.0-alpha.12 all 2025-11-25", "conformance-0.2", []string{"--suite", "all", "--spec-version", "2025-11-25"}, 83, 3, nil},
+	{"0.2.0-alpha.12 all 2026-07-28", "conformance-0.2", []string{"--suite", "all", "--spec-version", "2026-07-28"}, 152, 0, nil},
+	{"0.2.0-alpha.12 skills", "conformance-0.2", nil, 45, 0, skillScenarios},
+}
+
+// skillScenarios are those of the extension io.modelcontextprotocol/skills.
+var skillScenarios = []string{"sep-2640-skills-enumeration", "sep-2640-skills-directory", "sep-2640-skills-manifest"}
+
+// runs returns the options of each run of the suite's program.
+func (s suite) runs() [][]string {
+	if s.extensions == nil {
+		return [][]string{s.options}
+	}
+	var all [][]string
+	for _, scenario := range s.extensions {
+		all = append(all, append([]string{"--scenario", scenario}, s.options...))
+	}
+	return all
 }
 
 // result has the checks of one suite, sorted by scenario.
@@ -68,9 +86,13 @@ func (c *command) runSuite(ctx context.Context, s suite, url string, log io.Writ
 	}
 	defer os.RemoveAll(dir)
 	began := time.Now()
-	output, err := c.call(ctx, s, url, dir, log)
-	if err != nil {
-		return result{}, fmt.Errorf("%s: %w", s.name, err)
+	var output []byte
+	for _, options := range s.runs() {
+		printed, err := c.call(ctx, s.pkg, options, url, dir, log)
+		if err != nil {
+			return result{}, fmt.Errorf("%s: %w", s.name, err)
+		}
+		output = append(output, printed...)
 	}
 	scenarios, err := readChecks(dir)
 	if err != nil {
@@ -82,12 +104,12 @@ func (c *command) runSuite(ctx context.Context, s suite, url string, log io.Writ
 	return result{s, scenarios, time.Since(began).Seconds()}, nil
 }
 
-// call runs a suite with the results in dir, and returns what it printed.
-func (c *command) call(ctx context.Context, s suite, url, dir string, log io.Writer) ([]byte, error) {
+// call runs the program of a package with the results in dir, and returns what it printed.
+func (c *command) call(ctx context.Context, pkg string, options []string, url, dir string, log io.Writer) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, suiteTime)
 	defer cancel()
-	program := filepath.Join(c.modules, s.pkg, "dist", "index.js")
-	cmd := exec.CommandContext(ctx, c.node, slices.Concat([]string{program, "server", "--url", url, "--output-dir", dir}, s.options)...)
+	program := filepath.Join(c.modules, pkg, "dist", "index.js")
+	cmd := exec.CommandContext(ctx, c.node, slices.Concat([]string{program, "server", "--url", url, "--output-dir", dir}, options)...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&output, log), io.MultiWriter(&output, log)
 	err := cmd.Run()

@@ -163,7 +163,7 @@ func loadReviewed(o discovery.Options, manifests *manifest.Cache, a Addition) (*
 	if err := problems.Err(); err != nil {
 		return nil, &usage.Error{Err: err}
 	}
-	if err := checkModule(m); err != nil {
+	if err := checkBuilt(m); err != nil {
 		return nil, err
 	}
 	return m, checkChoice(o, m, a.Choice)

@@ -17,7 +17,7 @@ type Difference struct {
 	More    bool            `json:"asks_for_more"`
 }
 
-// Compare compares the manifests of two built plugins. The module of the new one must match its manifest.
+// Compare compares the manifests of two built plugins. Module and skills of the new one must match its manifest.
 func Compare(o discovery.Options, oldDir, newDir string) (Difference, error) {
 	var manifests [2]*manifest.Manifest
 	for i, named := range []string{oldDir, newDir} {
@@ -31,7 +31,7 @@ func Compare(o discovery.Options, oldDir, newDir string) (Difference, error) {
 		}
 		manifests[i] = m
 	}
-	if err := checkModule(manifests[1]); err != nil {
+	if err := checkBuilt(manifests[1]); err != nil {
 		return Difference{}, err
 	}
 	return differenceOf(manifests[0], manifests[1]), nil

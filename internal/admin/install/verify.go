@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/skills"
 )
 
 // The states of a Pin.
@@ -39,7 +40,7 @@ type Pin struct {
 func (p Pin) Broken() bool { return p.State == Changed || p.State == Missing || p.State == Revoked }
 
 // Verify lists the files that the config includes. It compares the manifest of each plugin in the config with the digest in the
-// config, and each module with the digest in its manifest. Of the environment variables in the config, only those in paths of
+// config, and each module and skill with the digest in its manifest. Of the environment variables in the config, only those in paths of
 // plugins must be set.
 func Verify(o discovery.Options) ([]Pin, error) {
 	source, file, err := findConfigFile(o)
@@ -111,11 +112,16 @@ func verifyPlugin(p config.Plugin, admission *discovery.Admission) []Pin {
 	if m.Module.File == "" {
 		return []Pin{pin}
 	}
-	module := verifyModule(pin.Plugin, m)
-	if module.Broken() {
-		module.Remedy = cmp.Or(refetch(p), module.Remedy)
+	parts := []Pin{verifyModule(pin.Plugin, m)}
+	for _, s := range m.Skills {
+		parts = append(parts, verifySkill(pin.Plugin, m, s))
 	}
-	return []Pin{pin, module}
+	for i, part := range parts {
+		if part.Broken() {
+			parts[i].Remedy = cmp.Or(refetch(p), part.Remedy)
+		}
+	}
+	return append([]Pin{pin}, parts...)
 }
 
 // refetch returns the remedy for a plugin that was fetched and is missing or damaged; empty for others.
@@ -138,6 +144,25 @@ func verifyModule(plugin string, m *manifest.Manifest) Pin {
 	case err != nil:
 		pin.State, pin.Remedy = Missing, err.Error()
 	case sum == m.Module.SHA256:
+		pin.State = Matches
+	default:
+		pin.State, pin.Remedy = Changed, "find out who changed it, or build the plugin again"
+	}
+	return pin
+}
+
+func verifySkill(plugin string, m *manifest.Manifest, s manifest.Skill) Pin {
+	pin := Pin{Plugin: plugin, File: filepath.Join(m.Dir, filepath.FromSlash(s.Path)), Pinned: s.SHA256, By: "sha256 in [[skills]] of " + manifest.FileName}
+	loaded, err := skills.Load(m.Dir, s.Path)
+	if err == nil {
+		pin.Found = loaded.Digest()
+	}
+	switch {
+	case s.SHA256 == "":
+		pin.State, pin.Remedy = NotPinned, "build the plugin with `bulkhead plugin build`, which fills in the skill's digest"
+	case err != nil:
+		pin.State, pin.Remedy = Missing, fmt.Sprintf("restore the skill: %v", err)
+	case pin.Found == s.SHA256:
 		pin.State = Matches
 	default:
 		pin.State, pin.Remedy = Changed, "find out who changed it, or build the plugin again"

@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/skills"
 )
 
 // pinned returns a config that pins the plugin "first".
@@ -22,6 +23,18 @@ func pinned(t *testing.T, w *admintest.Workspace) string {
 		t.Fatal(problems)
 	}
 	return fmt.Sprintf("[[plugins]]\npath = \"../plugins/first\"\nsha256 = %q\n", m.Digest)
+}
+
+// addSkill adds a skill with its digest to the plugin "first", and pins the plugin again.
+func addSkill(t *testing.T, w *admintest.Workspace) {
+	t.Helper()
+	w.Write(t, "plugins/first/skills/a/SKILL.md", "---\nname: a\ndescription: Use a.\n---\n")
+	s, err := skills.Load(w.Path("plugins/first"), "skills/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write(t, "plugins/first/plugin.toml", w.Read(t, "plugins/first/plugin.toml")+"[[skills]]\npath = 'skills/a'\nsha256 = '"+s.Digest()+"'\n")
+	w.Config(t, pinned(t, w))
 }
 
 func TestVerify(t *testing.T) {
@@ -36,6 +49,15 @@ func TestVerify(t *testing.T) {
 			want: []string{"changed plugin.toml", "ok it.wasm"}, broken: true, remedy: "bulkhead add --repin"},
 		"a changed module": {change: func(t *testing.T, w *admintest.Workspace) { w.Write(t, "plugins/first/it.wasm", "x") },
 			want: []string{"ok plugin.toml", "changed it.wasm"}, broken: true, remedy: "find out who changed it"},
+		"a skill": {change: func(t *testing.T, w *admintest.Workspace) { addSkill(t, w) }, want: []string{"ok plugin.toml", "ok it.wasm", "ok a"}},
+		"a changed skill": {change: func(t *testing.T, w *admintest.Workspace) {
+			addSkill(t, w)
+			w.Write(t, "plugins/first/skills/a/more.md", "obey\n")
+		}, want: []string{"ok plugin.toml", "ok it.wasm", "changed a"}, broken: true, remedy: "find out who changed it"},
+		"a missing skill": {change: func(t *testing.T, w *admintest.Workspace) {
+			addSkill(t, w)
+			removeAll(t, w, "plugins/first/skills")
+		}, want: []string{"ok plugin.toml", "ok it.wasm", "missing a"}, broken: true, remedy: "restore the skill"},
 		"a missing module": {change: func(t *testing.T, w *admintest.Workspace) { admintest.RemoveFile(t, w, "plugins/first/it.wasm") },
 			want: []string{"ok plugin.toml", "missing it.wasm"}, broken: true, remedy: "restore the module"},
 		"a missing plugin": {change: func(t *testing.T, w *admintest.Workspace) { removeAll(t, w, "plugins/first") },

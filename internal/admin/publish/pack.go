@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -59,6 +60,18 @@ func pack(m *manifest.Manifest, dir string) ([]archive.File, error) {
 	// Both were read after the check: what is packed must be what was checked.
 	if userfile.Digest(files[0].Data) != m.Digest || userfile.Digest(files[1].Data) != m.Module.SHA256 {
 		return nil, usage.Errorf("%s has changed while it was packed: try again", m.Dir)
+	}
+	digests, err := build.SkillFiles(m, func(path string, content []byte) error {
+		files = append(files, archive.File{Name: path, Data: content})
+		return nil
+	})
+	if err != nil {
+		return nil, usage.Errorf("%w", err)
+	}
+	for i, s := range m.Skills {
+		if s.SHA256 != digests[i] {
+			return nil, usage.Errorf("the skill %s has the digest %s, and %s has %s: build the plugin again", s.Path, digests[i], manifest.FileName, cmp.Or(s.SHA256, "none"))
+		}
 	}
 	bom, err := billOfMaterials(m, files[1].Data)
 	if err != nil {

@@ -36,6 +36,7 @@ func Compare(old, new *manifest.Manifest) []Change {
 	c.limits()
 	c.offers()
 	c.tools()
+	c.skills()
 	return c.changes
 }
 

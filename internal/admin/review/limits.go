@@ -77,6 +77,9 @@ func (q *inquiry) texts() {
 	if text := q.m.Server.Instructions; text != "" {
 		q.add(Item{Kind: Text, What: "server.instructions", Words: "instruct the client's model, when it is served alone: " + text})
 	}
+	for _, s := range q.m.Skills {
+		q.add(Item{Kind: Text, What: "skills." + s.Name, Words: "instruct the client's model by a skill: " + s.Path + "/SKILL.md"})
+	}
 	if q.m.Validate == manifest.ValidatePlugin {
 		q.add(Item{Kind: Text, What: "plugin.validate", Words: "check the arguments of calls itself: the host does not"})
 	}

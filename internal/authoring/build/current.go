@@ -76,7 +76,15 @@ func (s *source) isCurrent(built, out string) (bool, error) {
 	if m == nil {
 		return false, nil
 	}
-	if want, err := s.doc.SetString("module", "sha256", m.Module.SHA256); err != nil || string(want.Bytes()) != string(has) {
+	var digests []string
+	for _, skill := range m.Skills {
+		digests = append(digests, skill.SHA256)
+	}
+	want, err := s.doc.SetString("module", "sha256", m.Module.SHA256)
+	if err == nil && len(digests) == len(s.m.Skills) {
+		want, err = setDigests(want, digests)
+	}
+	if err != nil || string(want.Bytes()) != string(has) {
 		return false, nil
 	}
 	newer, err := s.isNewer(module.ModTime(), out)

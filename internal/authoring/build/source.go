@@ -57,7 +57,7 @@ func (s *source) check() tomlfile.Problems {
 	if strings.EqualFold(s.m.Module.File, manifest.FileName) {
 		ps = append(ps, s.problem("module", "file", "is the name of the manifest", `use a different one, such as "plugin.wasm"`))
 	}
-	return ps
+	return append(ps, s.checkSkills()...)
 }
 
 // hasBuild reports whether the manifest has [build].

@@ -145,11 +145,14 @@ func (st *stage) addModule(s *source, module io.Reader) (sum string, size int64,
 	return hex.EncodeToString(hash.Sum(nil)), size, nil
 }
 
-// addTexts adds the manifest with the module's digest, the readme and the licence.
+// addTexts adds the skills, the manifest with the digests, the readme and the licence.
 func (st *stage) addTexts(s *source, sum string) error {
 	filled, err := s.doc.SetString("module", "sha256", sum)
 	if err != nil {
 		return tomlfile.Problems{s.problem("module", "sha256", fmt.Sprintf("cannot be set: %v", err), "write [module] as a table with a heading, one key a line")}
+	}
+	if filled, err = st.addSkills(s, filled); err != nil {
+		return err
 	}
 	if _, err := st.add(manifest.FileName, bytes.NewReader(filled.Bytes())); err != nil {
 		return err

@@ -57,6 +57,7 @@ func (s *source) summary(ps tomlfile.Problems, has *abi.Description) *Summary {
 	}{
 		{"prompts", s.m.Offers.Prompts.Offers()}, {"resources", s.m.Offers.Resources.Offers()}, {"completions", s.m.Offers.Completions},
 		{"list_changed", s.m.Offers.ListChanged}, {"subscribe", s.m.Offers.Subscribe}, {"logging", s.m.Offers.Logging},
+		{"skills", len(s.m.Skills) > 0},
 	} {
 		if o.is {
 			sum.Offers = append(sum.Offers, o.name)

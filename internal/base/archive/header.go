@@ -53,7 +53,7 @@ func parseHeader(h [block]byte) (name string, size int, err error) {
 		raw = raw[:n]
 	}
 	name = string(raw)
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return "", 0, err
 	}
 	n, err := strconv.ParseUint(string(h[sizeAt:timeAt-1]), 8, 63)

@@ -16,7 +16,7 @@ type names struct {
 
 // add adds a name, which must be greater than the last one. It refuses names that are the same file on some system.
 func (n *names) add(name string) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	if n.count++; n.count > MaxFiles {
@@ -58,8 +58,8 @@ func (n *names) claim(path, as string) error {
 	return nil
 }
 
-// checkName refuses names that are not safe on every system. Elements begin with a letter, a digit or an underscore.
-func checkName(name string) error {
+// CheckName refuses names of files that are not safe on every system. Elements begin with a letter, a digit or an underscore.
+func CheckName(name string) error {
 	switch {
 	case name == "":
 		return fmt.Errorf("a file has no name")

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,15 @@ func (f *File) changed() error {
 func Digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
+}
+
+// DigestOfFiles returns the Digest of a list of files in the format of sha256sum. sums yields the path and the Digest of each file.
+func DigestOfFiles(sums iter.Seq2[string, string]) string {
+	hash := sha256.New()
+	for path, sum := range sums {
+		fmt.Fprintf(hash, "%s  %s\n", sum, path)
+	}
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // IsDigest reports whether s has the form of a Digest.

@@ -16,6 +16,9 @@ type claims struct {
 	subscribe bool      // whether some resource can be subscribed to
 	complete  bool      // whether some plugin completes arguments
 
+	skills     []*Skill // skills that are offered, in the order of the config
+	skillRoots []string // prefixes of the URIs that belong to plugins with skills
+
 	promptClaims   map[string]*Plugin
 	resourceClaims []claim
 }
@@ -42,6 +45,7 @@ func (c *claims) index(plugins []*Plugin) {
 			c.resources = append(c.resources, p)
 			c.claimResources(p)
 		}
+		c.claimSkills(p)
 		offers := p.Manifest.Offers
 		c.subscribe = c.subscribe || hasResources && offers.Subscribe
 		c.complete = c.complete || (hasPrompts || hasResources) && offers.Completions
@@ -74,7 +78,7 @@ func (c *claims) hasPrompt(p *Plugin, name string) bool {
 
 // Serves reports whether a resource with that URI, or a URI template, would belong to p.
 func (c *claims) Serves(p *Plugin, uri string) bool {
-	if !p.Grant.Resources.Allowed(uri) {
+	if c.isOfSkills(uri) || !p.Grant.Resources.Allowed(uri) {
 		return false
 	}
 	if owner := c.claimant(uri); owner != nil {

@@ -54,6 +54,7 @@ func (c *Catalog) PluginFor(p *Plugin, client *config.Client, dir string) *Plugi
 		view.Problems, view.ownProblems, view.noState, view.unready, view.lacks = nil, nil, "", nil, nil
 		view.checksReadiness = false
 	}
+	view.findSkills()
 	granted := map[string]bool{}
 	for _, t := range view.Grant.Tools {
 		granted[t.Name] = true
@@ -79,6 +80,7 @@ func (c *claims) keepOwners(base *claims, views map[*Plugin]*Plugin) {
 		}
 		c.promptClaims[name] = owner
 	}
+	c.skillRoots = base.skillRoots
 	c.resourceClaims = nil
 	for _, one := range base.resourceClaims {
 		if view := views[one.plugin]; view != nil {

@@ -128,11 +128,15 @@ func (o *owners) add(p *Plugin) []Conflict {
 }
 
 func (o *owners) addResources(p *Plugin) []Conflict {
+	prefixes := p.Resources()
 	if p.Manifest.Offers.Resources.Any {
-		return nil
+		prefixes = nil
+	}
+	if len(p.Manifest.Skills) > 0 {
+		prefixes = append(prefixes, manifest.SkillRoot(p.Name))
 	}
 	var all []Conflict
-	for _, prefix := range p.Resources() {
+	for _, prefix := range prefixes {
 		free := true
 		for _, other := range o.resources {
 			if other.plugin == p || !strings.HasPrefix(prefix, other.prefix) && !strings.HasPrefix(other.prefix, prefix) {

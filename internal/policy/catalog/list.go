@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -27,6 +28,8 @@ var listKinds = map[string]listKind{
 	abi.MethodPromptsList:            {"prompts", "name", (*claims).hasPrompt},
 	abi.MethodResourcesList:          {"resources", "uri", (*claims).Serves},
 	abi.MethodResourcesTemplatesList: {"resourceTemplates", "uriTemplate", (*claims).Serves},
+	call.MethodSkillsList:            {"skills", "uri", nil},
+	call.MethodDirectoryRead:         {"resources", "uri", nil},
 }
 
 // List returns the list of a method.

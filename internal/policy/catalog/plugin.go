@@ -26,6 +26,7 @@ type Plugin struct {
 	Refused  bool               // whether it may not be served at all, for a reason in Problems: see discovery.Admission
 	Problems tomlfile.Problems  // problems of the manifest, and of the plugin's table in the config
 	Tools    []*Tool            // the granted tools
+	Skills   []*Skill           // the granted skills
 	Log      hclog.Logger       // named after the plugin
 
 	checksReadiness bool // whether tools whose requirements are not met are left out
@@ -67,7 +68,9 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 	if p.checksReadiness = p.Problem == "" && !alone && !p.Entry.Always && len(p.Manifest.Requires) > 0; p.checksReadiness {
 		p.withholdUnready(found.Places)
 	}
+	p.Problems = append(p.Problems, p.skillProblems()...)
 	p.ownProblems = p.Problems
+	p.findSkills()
 	numbers := outputNumbers(c.Manifest)
 	for _, granted := range p.Grant.Tools {
 		t := newTool(p, granted)
@@ -130,12 +133,12 @@ func (p *Plugin) names(requested string) bool {
 	}
 	isBelow := func(prefix string) bool { return strings.HasPrefix(requested, prefix) }
 	offers := p.Manifest.Offers
-	return p.hasTool(requested) || slices.Contains(offers.Prompts.Names, requested) || slices.ContainsFunc(offers.Resources.Names, isBelow)
+	return p.hasTool(requested) || len(p.Manifest.Skills) > 0 && isBelow(manifest.SkillRoot(p.Name)) || slices.Contains(offers.Prompts.Names, requested) || slices.ContainsFunc(offers.Resources.Names, isBelow)
 }
 
-// HasOffers reports whether the plugin offers anything: tools, prompts or resources.
+// HasOffers reports whether the plugin offers anything: tools, prompts, resources or skills.
 func (p *Plugin) HasOffers() bool {
-	return p.Problem == "" && (len(p.Tools) > 0 || p.Manifest.Offers.Prompts.Offers() || p.Manifest.Offers.Resources.Offers())
+	return p.Problem == "" && (len(p.Tools) > 0 || len(p.Skills) > 0 || p.Manifest.Offers.Prompts.Offers() || p.Manifest.Offers.Resources.Offers())
 }
 
 // hasTool reports whether the manifest defines a tool that clients would see under that name.

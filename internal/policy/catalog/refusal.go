@@ -74,6 +74,9 @@ func (p *Plugin) has(r call.Request) (claimed, dynamic bool) {
 	case kind == "prompt":
 		return slices.Contains(p.Manifest.Offers.Prompts.Names, name), p.Manifest.Offers.Prompts.Any
 	}
+	if len(p.Manifest.Skills) > 0 && strings.HasPrefix(name, manifest.SkillRoot(p.Name)) {
+		return true, false
+	}
 	prefixes := p.Manifest.Offers.Resources
 	return slices.ContainsFunc(prefixes.Names, func(prefix string) bool { return strings.HasPrefix(name, prefix) }), prefixes.Any
 }

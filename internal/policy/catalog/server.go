@@ -30,7 +30,7 @@ func (c *Catalog) PrepareUpdate(v *gateway.View, old *Catalog) (*gateway.Update,
 		return nil, c.serverError(err)
 	}
 	u.PromptsChanged = c.listChanged(old, func(c *claims) []*Plugin { return c.prompts })
-	u.ResourcesChanged = c.listChanged(old, func(c *claims) []*Plugin { return c.resources })
+	u.ResourcesChanged = c.listChanged(old, func(c *claims) []*Plugin { return c.resources }) || c.skillsChanged(old)
 	return u, nil
 }
 
@@ -185,7 +185,8 @@ func (c *Catalog) serverOffers() gateway.Offers {
 		// The clients of a plugin that is served alone list its tools, even if no tool is granted.
 		Tools: alone && len(c.Plugins[0].Manifest.Tools) > 0, ToolsChange: tellsChanges && !replaces,
 		Prompts: len(c.prompts) > 0, PromptsChange: slices.ContainsFunc(c.prompts, changes),
-		Resources: len(c.resources) > 0, ResourcesChange: slices.ContainsFunc(c.resources, changes),
-		Subscribe: c.subscribe && tellsChanges, Completions: c.complete,
+		Resources: len(c.resources)+len(c.skills) > 0, Skills: len(c.skills) > 0,
+		ResourcesChange: slices.ContainsFunc(c.resources, changes) || len(c.skills) > 0 && tellsChanges && !replaces,
+		Subscribe:       c.subscribe && tellsChanges, Completions: c.complete,
 	}
 }

@@ -181,6 +181,9 @@ func (c *decision) withhold(t manifest.Tool) string {
 func (c *decision) offers() {
 	c.grant.Prompts, c.grant.Resources = c.p.Prompts, c.p.Resources
 	prompts, resources := c.m.Offers.Prompts, c.m.Offers.Resources
+	if len(c.m.Skills) > 0 { // their files are resources
+		resources.Names = append(slices.Clone(resources.Names), manifest.SkillRoot(c.m.Name))
+	}
 	for _, one := range []struct {
 		key   string
 		globs []string

@@ -104,9 +104,10 @@ func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
 	m.checkCommand(plugin, offers, capabilities)
 	m.Limits = ReadLimits(root.Table("limits"))
 	m.readTools(root.Tables("tools"))
+	m.readSkills(root.Tables("skills"), offers)
 	m.readRequirements(root)
-	if o := m.Offers; len(m.Tools) == 0 && !root.Has("tools") && !o.Prompts.Offers() && !o.Resources.Offers() {
-		doc.Add(tomlfile.Problem{What: "offers nothing", Remedy: "add [[tools]], or prompts or resources in [offers]",
+	if o := m.Offers; len(m.Tools) == 0 && !root.Has("tools") && len(m.Skills) == 0 && !o.Prompts.Offers() && !o.Resources.Offers() {
+		doc.Add(tomlfile.Problem{What: "offers nothing", Remedy: "add [[tools]], [[skills]], or prompts or resources in [offers]",
 			Warning: true})
 	}
 	return m, doc.Problems()

@@ -42,6 +42,7 @@ type Manifest struct {
 	Limits       Limits
 	Offers       Offers
 	Tools        []Tool        // the tools in the file's order
+	Skills       []Skill       // the skills in the file's order
 	Requires     []Requirement // the requirements in the file's order
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -21,7 +22,7 @@ type Plugin struct {
 	files []archive.File
 }
 
-// Open checks the archive of a plugin: its encoding, the manifest, and the digest of the module. The content is not trusted by this: the
+// Open checks the archive of a plugin: its encoding, the manifest, and the digests of the module and the skills. The content is not trusted by this: the
 // digest of the manifest is what a config pins.
 func Open(data []byte) (*Plugin, error) {
 	files, err := archive.Parse(data)
@@ -58,5 +59,21 @@ func Open(data []byte) (*Plugin, error) {
 	if sum := userfile.Digest(module); sum != m.Module.SHA256 {
 		return nil, fmt.Errorf("its module %s has the SHA-256 %s, and the manifest names %s", m.Module.File, sum, m.Module.SHA256)
 	}
+	for _, s := range m.Skills {
+		if sum := skillDigest(files, s.Path+"/"); sum != s.SHA256 {
+			return nil, fmt.Errorf("its skill %s has the digest %s, and the manifest names %s", s.Path, sum, cmp.Or(s.SHA256, "none"))
+		}
+	}
 	return &Plugin{Manifest: m, Archive: userfile.Digest(data), Size: int64(len(data)), files: files}, nil
+}
+
+// skillDigest returns the digest of a skill, whose files are those below a directory.
+func skillDigest(files []archive.File, dir string) string {
+	return userfile.DigestOfFiles(func(yield func(path, sum string) bool) {
+		for _, f := range files { // sorted by name
+			if path, in := strings.CutPrefix(f.Name, dir); in && !yield(path, userfile.Digest(f.Data)) {
+				return
+			}
+		}
+	})
 }

@@ -10,6 +10,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 )
 
+// Methods of the MCP extension for skills, which the host answers without a plugin.
+const (
+	MethodSkillsList    = "skills/list"
+	MethodSkillsGet     = "skills/get"
+	MethodDirectoryRead = "resources/directory/read"
+)
+
 // Request is a request of a client that a plugin answers: a tool call, or a method of prompts, resources or completions. Only Method,
 // Params and the fields from Members on reach the worker process.
 type Request struct {

@@ -122,8 +122,15 @@ func (c Config) capabilities(modern bool) mcp.ServerCapabilities {
 	if c.Logging {
 		enable(&capabilities.Logging)
 	}
+	extensions := map[string]any{}
 	if modern && c.Offers.Tasks {
-		capabilities.Extensions = map[string]any{TasksExtension: struct{}{}}
+		extensions[TasksExtension] = struct{}{}
+	}
+	if c.Offers.Skills {
+		extensions["io.modelcontextprotocol/skills"] = map[string]bool{"directoryRead": true}
+	}
+	if len(extensions) > 0 {
+		capabilities.Extensions = extensions
 	}
 	return capabilities
 }

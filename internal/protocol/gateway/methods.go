@@ -23,6 +23,7 @@ type Offers struct {
 	Subscribe       bool // resources/updated is sent
 	Completions     bool
 	Tasks           bool // calls of tools can run as tasks
+	Skills          bool // the extension for skills is declared; it needs Resources
 }
 
 // changes reports whether any notification about changes is offered.
@@ -35,6 +36,8 @@ type method struct {
 	offered func(Offers) bool
 	// name is the parameter that names the tool, prompt or resource; empty if the method has none.
 	name string
+	// headless is set if HTTP clients do not repeat the name in a header.
+	headless bool
 	// cached results have caching hints in the modern era.
 	cached bool
 	// task methods concern a task. They belong to the modern era, and the gateway executes them itself.
@@ -55,6 +58,9 @@ var methods = map[mcp.MCPMethod]method{
 	methodTasksGet:                   {offered: func(o Offers) bool { return o.Tasks }, name: memberTaskID, task: true},
 	methodTasksUpdate:                {offered: func(o Offers) bool { return o.Tasks }, name: memberTaskID, task: true},
 	methodTasksCancel:                {offered: func(o Offers) bool { return o.Tasks }, name: memberTaskID, task: true},
+	call.MethodSkillsList:            {offered: func(o Offers) bool { return o.Skills }, cached: true, list: true},
+	call.MethodSkillsGet:             {offered: func(o Offers) bool { return o.Skills }, name: "uri", headless: true, cached: true},
+	call.MethodDirectoryRead:         {offered: func(o Offers) bool { return o.Skills }, name: "uri", headless: true, list: true},
 }
 
 // backendRequest converts a client's request for the backend.
@@ -110,6 +116,8 @@ var missingName = map[string]string{
 	methodTasksGet:                  "Missing taskId",
 	methodTasksUpdate:               "Missing taskId",
 	methodTasksCancel:               "Missing taskId",
+	call.MethodSkillsGet:            "Missing skill uri",
+	call.MethodDirectoryRead:        "Missing directory uri",
 }
 
 // Unknown is the error for a tool, prompt or resource that is not offered. name is its name or URI; why may be empty.
@@ -124,6 +132,12 @@ func Unknown(method, name, why string) *abi.Error {
 		return &abi.Error{Code: abi.CodeInvalidParams, Message: "Unknown prompt: " + visible.Name(name) + why}
 	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe:
 		return &abi.Error{Code: abi.CodeResourceNotFound, Message: "Resource not found: " + visible.Name(name) + why}
+	}
+	switch method {
+	case call.MethodSkillsGet:
+		return invalidParams("unknown skill: " + visible.Name(name) + why)
+	case call.MethodDirectoryRead:
+		return invalidParams("not a directory: " + visible.Name(name) + why)
 	}
 	return invalidParams("unknown reference" + why)
 }

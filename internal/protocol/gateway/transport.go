@@ -121,8 +121,11 @@ func (m *Message) Arguments() []byte {
 	return m.single.params.arguments
 }
 
-// HasName reports whether requests of a method have a name, URI or id of a task.
-func HasName(method string) bool { return methods[mcp.MCPMethod(method)].name != "" }
+// HasName reports whether requests of a method have a name, URI or id of a task that HTTP clients repeat in a header.
+func HasName(method string) bool {
+	how := methods[mcp.MCPMethod(method)]
+	return how.name != "" && !how.headless
+}
 
 // ParamHeaders returns the parameters that a call of a tool repeats in headers.
 func (v *View) ParamHeaders(m *Message) []paramheader.Param {

@@ -43,7 +43,7 @@ func (o Offers) union(other Offers) Offers {
 		Tools: o.Tools || other.Tools, ToolsChange: o.ToolsChange || other.ToolsChange,
 		Prompts: o.Prompts || other.Prompts, PromptsChange: o.PromptsChange || other.PromptsChange,
 		Resources: o.Resources || other.Resources, ResourcesChange: o.ResourcesChange || other.ResourcesChange,
-		Subscribe: o.Subscribe || other.Subscribe, Completions: o.Completions || other.Completions, Tasks: o.Tasks || other.Tasks,
+		Subscribe: o.Subscribe || other.Subscribe, Completions: o.Completions || other.Completions, Tasks: o.Tasks || other.Tasks, Skills: o.Skills || other.Skills,
 	}
 }
 

@@ -42,7 +42,8 @@ type Dispatcher struct {
 	zone    func() []byte         // returns the local time zone, which is read only once
 	gitUser func() git.UserConfig // returns the user's current configuration of git
 
-	approvals approval.Used // of all principals and generations
+	approvals  approval.Used // of all principals and generations
+	skillReads chan struct{} // one for each file of a skill that is in memory
 
 	workerCommand   []string
 	commands        secret.Commands // for secret values
@@ -63,8 +64,9 @@ type Dispatcher struct {
 func New(c *catalog.Catalog) *Dispatcher {
 	system := c.Options.System
 	d := &Dispatcher{
-		log:  c.Options.Log,
-		zone: sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
+		log:        c.Options.Log,
+		skillReads: make(chan struct{}, maxSkillReads),
+		zone:       sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
 	d.Backend = d.BackendOf(c.Key)
 	d.gitUser = warnOfChange(d.log, func() (git.UserConfig, error) {
@@ -118,7 +120,13 @@ func (v *view) find(r call.Request) (gateway.Queued, *abi.Error) {
 	case abi.MethodPromptsGet:
 		queued = v.enqueueSearch(r, v.catalog.WithPrompt(r.Name))
 	case abi.MethodResourcesRead:
-		queued = v.enqueueSearch(r, v.catalog.WithResource(r.Name))
+		if queued = v.enqueueSkill(r); queued == nil {
+			queued = v.enqueueSearch(r, v.catalog.WithResource(r.Name))
+		}
+	case call.MethodSkillsGet, call.MethodDirectoryRead:
+		queued = v.enqueueSkill(r)
+	case call.MethodSkillsList:
+		return skillList{r, v}, nil
 	case abi.MethodComplete:
 		queued = v.enqueueSearch(r, v.catalog.WithCompletion(r.Ref))
 	default:

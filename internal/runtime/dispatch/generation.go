@@ -25,6 +25,7 @@ type generation struct {
 	lanes      map[laneKey]*lane // guarded by dispatcher.mu
 	wide       map[string]bool   // names of the plugins that have one lane for all projects: see laneKey
 	audit      *audit.Log        // audit log of the generation; nil if none is kept
+	skills     skillCache
 
 	uses   atomic.Int64 // number of requests in flight, plus one while the generation is current
 	closed sync.Once

@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -19,11 +20,12 @@ type listing struct {
 	call.Request
 	list     catalog.List
 	requests []*queued // one request for each plugin that contributes to the list
+	view     *view
 }
 
 // enqueueListing queues a request for a list with every plugin that contributes to it.
 func (v *view) enqueueListing(r call.Request) gateway.Queued {
-	l := &listing{Request: r, list: v.catalog.List(r.Method)}
+	l := &listing{Request: r, list: v.catalog.List(r.Method), view: v}
 	// The plugins do not get the client's cursor: each plugin returns its complete list, and the host divides the merged list into pages.
 	r.Params = withoutCursor(r)
 	for _, p := range l.list.Plugins() {
@@ -50,6 +52,9 @@ func (l *listing) Execute(ctx context.Context, n gateway.Notifier) (call.Result,
 	}
 	if failed > 0 && failed == len(errs) {
 		return call.Result{}, errs[0]
+	}
+	if l.Method == abi.MethodResourcesList && len(l.view.catalog.Skills()) > 0 {
+		parts = append(parts, l.view.skillPart(skillResource))
 	}
 	page, err := l.list.Page(parts, l.Cursor)
 	return call.Result{Body: page}, err

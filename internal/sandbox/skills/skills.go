@@ -1,0 +1,261 @@
+// Package skills reads skills: directories that contain instructions for a model in a file SKILL.md, as the Agent Skills specification
+// defines them (https://agentskills.io/specification). Start with Load, or with Open to read the files too.
+//
+// A skill is read below an open directory, without following symbolic links, and each of its parts is bounded. Names that begin with a
+// dot are no part of a skill. The content is untrusted: it is validated, and never executed. The package does not know who offers a skill.
+package skills
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
+)
+
+// FileName is the name of the file with the instructions.
+const FileName = "SKILL.md"
+
+// Bounds of one skill. MaxFiles and MaxSize are those of the MCP extension for skills.
+const (
+	MaxFiles = 512
+	MaxSize  = 16 << 20 // bytes of all files
+	MaxFile  = 4 << 20  // bytes of one file
+	maxDepth = 8        // directories in each other
+)
+
+// Skill describes a skill and its files.
+type Skill struct {
+	Name, Description string
+	Frontmatter       json.RawMessage // front matter of SKILL.md as a JSON object
+	Files             []File          // sorted by Path
+}
+
+// File describes a file of a skill.
+type File struct {
+	Path   string // relative to the skill, separated by slashes
+	SHA256 string // in lower-case hex
+	Size   int64
+}
+
+// Digest returns the SHA-256 of the list of files, by which a manifest pins the skill.
+func (s *Skill) Digest() string {
+	return userfile.DigestOfFiles(func(yield func(path, sum string) bool) {
+		for _, f := range s.Files {
+			if !yield(f.Path, f.SHA256) {
+				return
+			}
+		}
+	})
+}
+
+// File returns the file with a path; nil if there is none.
+func (s *Skill) File(path string) *File {
+	i := slices.IndexFunc(s.Files, func(f File) bool { return f.Path == path })
+	if i < 0 {
+		return nil
+	}
+	return &s.Files[i]
+}
+
+// Children returns the names in a directory of the skill, sorted; "" is the skill itself. Names of directories end in a slash. The result
+// is nil if there is no such directory.
+func (s *Skill) Children(dir string) []string {
+	if dir != "" {
+		dir += "/"
+	}
+	var names []string
+	for _, f := range s.Files {
+		rest, below := strings.CutPrefix(f.Path, dir)
+		if !below {
+			continue
+		}
+		if i := strings.IndexByte(rest, '/'); i >= 0 {
+			rest = rest[:i+1]
+		}
+		if !slices.Contains(names, rest) {
+			names = append(names, rest)
+		}
+	}
+	return names
+}
+
+// Dir is the open directory of a skill.
+type Dir struct {
+	name string
+	dir  *beneath.Dir
+	// Hidden reports whether a path in the skill is left out. Nil: none is, except for names that begin with a dot.
+	Hidden func(path string) bool
+}
+
+// Load reads all files of the skill at a path below the directory top, and validates it.
+func Load(top, name string) (*Skill, error) {
+	dir, err := Open(top, name)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.Load()
+}
+
+// Open opens the skill at a path below the directory top. The caller must close it. Errors do not contain top.
+func Open(top, name string) (*Dir, error) {
+	file, err := os.Open(top)
+	if err != nil {
+		return nil, fmt.Errorf("the directory that contains it cannot be opened: %w", usage.Cause(err))
+	}
+	defer file.Close()
+	below, err := beneath.New(file)
+	if err != nil {
+		return nil, fmt.Errorf("the directory that contains it cannot be opened: %w", usage.Cause(err))
+	}
+	dir, err := below.OpenDir(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be opened: %w", name, usage.Cause(err))
+	}
+	return &Dir{name: path.Base(name), dir: dir}, nil
+}
+
+// Close closes the directory.
+func (d *Dir) Close() { d.dir.Close() }
+
+// Load reads all files, and validates the skill.
+func (d *Dir) Load() (*Skill, error) {
+	s := &Skill{}
+	size := int64(0)
+	err := d.walk(".", 0, func(name string, st beneath.Stat) error {
+		switch size += st.Size; {
+		case len(s.Files) == MaxFiles:
+			return fmt.Errorf("it has more than %d files", MaxFiles)
+		case size > MaxSize:
+			return fmt.Errorf("its files have more than %d MiB", MaxSize>>20)
+		}
+		content, err := d.read(name, st)
+		if err != nil {
+			return err
+		}
+		s.Files = append(s.Files, File{name, userfile.Digest(content), st.Size})
+		if name == FileName {
+			err = s.readInstructions(content)
+		} else if strings.HasSuffix(name, ".md") {
+			err = checkText(content)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Name == "":
+		return nil, fmt.Errorf("there is no %s", FileName)
+	case s.Name != d.name:
+		return nil, fmt.Errorf("%s: name is %q, and the directory is %q: they must be the same", FileName, s.Name, d.name)
+	}
+	slices.SortFunc(s.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return s, nil
+}
+
+// Read returns the content of a file that Load has found. It fails if the content has changed since.
+func (d *Dir) Read(f File) ([]byte, error) {
+	st, err := d.dir.Lstat(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	content, err := d.read(f.Path, st)
+	if err == nil && (int64(len(content)) != f.Size || userfile.Digest(content) != f.SHA256) {
+		err = fmt.Errorf("%s: %w", f.Path, beneath.ErrChanged)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return content, nil
+}
+
+func (d *Dir) read(name string, st beneath.Stat) ([]byte, error) {
+	switch {
+	case !st.Mode.IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file: a skill has only files and directories, and no symbolic links", name)
+	case st.Size > MaxFile:
+		return nil, fmt.Errorf("%s has more than %d MiB", name, MaxFile>>20)
+	}
+	return d.dir.Append(nil, name, st)
+}
+
+// walk calls visit for everything below a directory that is neither a directory nor left out.
+func (d *Dir) walk(dir string, depth int, visit func(name string, st beneath.Stat) error) error {
+	if depth > maxDepth {
+		return fmt.Errorf("%s is more than %d directories deep", dir, maxDepth)
+	}
+	names, err := d.list(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if dir != "." {
+			name = dir + "/" + name
+		}
+		if d.Hidden != nil && d.Hidden(name) {
+			continue
+		}
+		// Paths become parts of URIs, and the files of a plugin those of an archive.
+		if err := archive.CheckName(name); err != nil {
+			return err
+		}
+		st, err := d.dir.Lstat(name)
+		switch {
+		case err != nil:
+			return err
+		case st.IsDir():
+			err = d.walk(name, depth+1, visit)
+		default:
+			err = visit(name, st)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxEntries bounds the entries of a directory, of which those that are left out are no files of the skill.
+const maxEntries = 4 * MaxFiles
+
+// list returns the names in a directory that do not begin with a dot, sorted.
+func (d *Dir) list(dir string) ([]string, error) {
+	file, _, err := d.dir.Open(dir, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	listing, seen := beneath.List(file), 0
+	var names []string
+	for {
+		entries, err := listing.Read(maxEntries)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if seen += len(entries); seen > maxEntries {
+			return nil, fmt.Errorf("%s has more than %d entries", dir, maxEntries)
+		}
+		for _, e := range entries {
+			if !strings.HasPrefix(e.Name, ".") {
+				names = append(names, e.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
