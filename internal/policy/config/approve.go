@@ -111,7 +111,7 @@ func (n *narrowing) approvals(b Bounds) {
 func (g *Grant) ApprovalBy(t *manifest.Tool) string {
 	for _, rule := range g.Approve {
 		switch {
-		case rule.Writes && (t != nil && t.Write || g.canWrite()):
+		case rule.Writes && (t != nil && t.Write || g.CanWrite()):
 			return rule.By
 		case t != nil:
 			if _, named := firstMatch(rule.Tools, t.Name); named {
@@ -120,21 +120,4 @@ func (g *Grant) ApprovalBy(t *manifest.Tool) string {
 		}
 	}
 	return ""
-}
-
-// canWrite reports whether the grant lets a module change anything that is not its own: files; repositories; and whatever an origin changes
-// for a request, of which the host does not judge. The state directory does not count: every plugin has one, and only what it has put there
-// itself is in it.
-func (g *Grant) canWrite() bool {
-	for _, m := range g.FS {
-		if !m.State && m.Access.Covers(manifest.ReadWrite) {
-			return true
-		}
-	}
-	for _, r := range g.Git {
-		if r.Access != manifest.Read {
-			return true
-		}
-	}
-	return len(g.HTTP) > 0
 }

@@ -271,7 +271,9 @@ type Grant struct {
 	LeftOut string
 }
 
-// CanWrite reports whether a call may change anything but the plugin's own state: a file, a repository, or what a web server has.
+// CanWrite reports whether the grant lets a module change anything that is not its own: files; repositories; and whatever an origin changes
+// for a request, of which the host does not judge. The state directory does not count: every plugin has one, and only what it has put there
+// itself is in it.
 func (g *Grant) CanWrite() bool {
 	return len(g.HTTP) > 0 ||
 		slices.ContainsFunc(g.FS, func(m Mount) bool { return !m.State && m.Access.Covers(manifest.ReadWrite) }) ||

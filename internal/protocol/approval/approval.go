@@ -4,7 +4,6 @@
 package approval
 
 import (
-	"crypto/sha256"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -29,9 +28,17 @@ type Call struct {
 // their lines begins with a mark.
 func Question(c Call) (string, error) {
 	what, value, err := shown(c)
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
+	case value == nil:
+		return statement(c) + what + ": none\n", nil
 	}
+	return statement(c) + what + ", complete, as the client sent them. Their lines begin with |, and with + where a line continues:\n\n" + string(value), nil
+}
+
+// statement returns the lines of the question before those about the parameters.
+func statement(c Call) string {
 	var b strings.Builder
 	b.WriteString("Bulkhead asks for your approval: this call runs only if you approve it.\n\n")
 	line := func(key, value string) {
@@ -52,13 +59,7 @@ func Question(c Call) (string, error) {
 	if c.Account != "" {
 		line("Account", visible.Name(c.Account))
 	}
-	if value == nil {
-		line(what, "none")
-		return b.String(), nil
-	}
-	b.WriteString(what + ", complete, as the client sent them. Their lines begin with |, and with + where a line continues:\n\n")
-	b.Write(value)
-	return b.String(), nil
+	return b.String()
 }
 
 // shown returns the parameters of a call that the user is shown, and what they are called. It leaves out _meta, which the client writes and
@@ -93,8 +94,8 @@ func Request(text string) interaction.Request {
 	}
 }
 
-// Digest returns the digest of a text, by which a later request shows that it is what was approved.
-func Digest(text string) []byte {
-	sum := sha256.Sum256([]byte(text))
-	return sum[:]
+// Digest returns a digest of what Question says of a call, by which a later request shows that it is what was approved. As in the binding of
+// the request's state, the order of members and the encoding of strings do not count: clients may encode the arguments anew in each round.
+func Digest(c Call) []byte {
+	return interaction.Bind(statement(c), c.Method, c.Name, c.Params)
 }

@@ -97,6 +97,37 @@ func TestParametersThatCannotBeShownAreRefused(t *testing.T) {
 	}
 }
 
+func TestDigestTellsCallsApart(t *testing.T) {
+	t.Parallel()
+	of := func(change func(*approval.Call)) string {
+		c := callWith(`{"a":1,"b":["x"]}`)
+		change(&c)
+		return string(approval.Digest(c))
+	}
+	params := func(text string) func(*approval.Call) {
+		return func(c *approval.Call) { c.Params = []byte(text) }
+	}
+	same := of(func(*approval.Call) {})
+	if of(params(`{"arguments":{"b":[ "\u0078" ],"a":1},"_meta":{"x":2},"name":"notes_add"}`)) != same {
+		t.Error("another order or encoding of the same parameters has another digest")
+	}
+	for name, change := range map[string]func(*approval.Call){
+		"server":  func(c *approval.Call) { c.Server = "other" },
+		"project": func(c *approval.Call) { c.Project = "other" },
+		"plugin":  func(c *approval.Call) { c.Plugin = "other" },
+		"version": func(c *approval.Call) { c.Version = "1.2.1" },
+		"account": func(c *approval.Call) { c.Account = "other" },
+		"tool":    func(c *approval.Call) { c.Name = "notes_add2" },
+		"number":  params(`{"name":"notes_add","arguments":{"a":1.0,"b":["x"]}}`),
+		"list":    params(`{"name":"notes_add","arguments":{"a":1,"b":["x","x"]}}`),
+		"member":  params(`{"name":"notes_add","arguments":{"a":1,"b":["x"]},"c":1}`),
+	} {
+		if of(change) == same {
+			t.Errorf("another %s has the same digest", name)
+		}
+	}
+}
+
 // FuzzQuestion checks that no arguments begin a line as the host does, hide anything, or are shown as other arguments: without the marks of
 // its lines, what is shown is JSON with the same value.
 func FuzzQuestion(f *testing.F) {

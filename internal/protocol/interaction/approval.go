@@ -23,7 +23,7 @@ const (
 type Approval struct {
 	// ID identifies the sealed State that carries the approval, which counts once; empty if no client has kept a State.
 	ID       string   `json:"id,omitempty"`
-	Shown    []byte   `json:"shown"` // digest of the text that the user was shown
+	Shown    []byte   `json:"shown"` // digest of what the user was shown
 	Decision Decision `json:"decision,omitempty"`
 
 	Why     string `json:"-"` // of Unasked

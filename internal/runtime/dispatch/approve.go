@@ -47,11 +47,12 @@ func (q *queued) approve(record func(audit.Operation)) error {
 	if given == nil && q.approvalBy() == "" || !interaction.Supports(q.Method) {
 		return nil
 	}
-	text, err := approval.Question(q.described())
+	described := q.described()
+	text, err := approval.Question(described)
 	if err != nil {
 		return q.Failure(failureNotShown, "needs the approval of the user, who cannot be shown its parameters: "+err.Error()+". Split the call, or change its arguments")
 	}
-	shown := approval.Digest(text)
+	shown := approval.Digest(described)
 	switch {
 	case given == nil || given.Decision == "":
 		return q.askApproval(text, shown)

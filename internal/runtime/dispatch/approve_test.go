@@ -140,6 +140,12 @@ func TestApprovalBindsRequest(t *testing.T) {
 	if got := hosttest.Request(t, h, "tools/call", with(same, approves, state)); !strings.Contains(got, `"done"`) {
 		t.Errorf("the same arguments in another encoding: got %s", got)
 	}
+	const two, exchanged = `"arguments":{"text":"hello","more":[1]}`, `"arguments":{"more":[1],"text":"hello"}`
+	call := strings.Replace(approveCall, `"arguments":{"text":"hello"}`, two, 1)
+	state = stateOf(t, hosttest.Request(t, h, "tools/call", call))
+	if got := hosttest.Request(t, h, "tools/call", with(strings.Replace(call, two, exchanged, 1), approves, state)); !strings.Contains(got, `"done"`) {
+		t.Errorf("the same arguments in another order: got %s", got)
+	}
 }
 
 func TestApprovalCountsOnceForConcurrentCalls(t *testing.T) {
