@@ -83,10 +83,10 @@ func recordFlag(c *cobra.Command, o *host.Options) {
 	c.Flags().StringVar(&o.ConfigFile, "config", "", "config `file` whose audit log records it (default: the one in force)")
 }
 
-// printUnrecorded warns that the audit log has no record of a change.
+// printUnrecorded warns that the audit log, or a copy of it, has no record of a change.
 func printUnrecorded(reason string) {
 	if reason != "" {
-		fmt.Fprintf(os.Stderr, "%s the audit log has no record of this change: %s\n", paint(term.StyleOf(os.Stderr), "warning:"), excerpt(reason))
+		fmt.Fprintf(os.Stderr, "%s the audit log, or a copy of it, has no record of this change: %s\n", paint(term.StyleOf(os.Stderr), "warning:"), excerpt(reason))
 	}
 }
 

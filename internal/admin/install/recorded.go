@@ -22,9 +22,9 @@ const copyTime = 2 * time.Second
 // revokes something always is. After an error of change nothing is recorded. unrecorded is the reason why a change that was made has no record;
 // empty if it has one, or if a is nil.
 func recorded(a *config.Audit, grants bool, change func() ([]audit.Record, error)) (unrecorded string, err error) {
-	log, failed := openAudit(a)
+	log, failed := openAudit(a, forward.SystemSockets)
 	if failed != nil && grants && a.OnFailure == config.FailClosed {
-		return "", usage.Errorf("nothing was changed, since its audit record cannot be written: %w", failed)
+		return "", usage.Errorf("nothing was changed, since its audit record cannot be written: %w", errors.Join(failed, log.Close(context.Background())))
 	}
 	records, err := change()
 	if err == nil {
@@ -41,14 +41,20 @@ func recorded(a *config.Audit, grants bool, change func() ([]audit.Record, error
 	return "", err
 }
 
-// openAudit opens an audit log for few records: each is written before Write returns, with its error. If a is nil, so is the log.
-func openAudit(a *config.Audit) (*audit.Log, error) {
+// openAudit opens an audit log for few records: each is written before Write returns, with its error. If a is nil, so is the log. If a copy
+// cannot be opened, openAudit returns the log of the file with the error, since what is revoked meanwhile needs a record, too.
+func openAudit(a *config.Audit, at forward.Sockets) (*audit.Log, error) {
 	if a == nil {
 		return nil, nil
 	}
 	few := *a
 	few.OnFailure, few.Arguments = config.FailClosed, audit.ArgumentsNone
-	return forward.Open(&few, nil, hclog.NewNullLogger(), forward.SystemSockets)
+	log, err := forward.Open(&few, nil, hclog.NewNullLogger(), at)
+	if err != nil {
+		few.Also = nil
+		log, _ = forward.Open(&few, nil, hclog.NewNullLogger(), at) // nil with the same error, if the file is the cause
+	}
+	return log, err
 }
 
 // policyChange returns the record of a change of policy.
