@@ -7,6 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 // clientPlugins returns plugins as the client of found gets them. Both are of the same plugins in the same order.
@@ -43,6 +44,7 @@ func clientPlugins(found explain.Policies, plugins []host.PluginInfo) []host.Plu
 			info.Grants = append(info.Grants, grantInfo(g, true))
 		}
 		info.Prompts, info.Resources = allowedNames(p, "prompts", info.Prompts), allowedNames(p, "resources", info.Resources)
+		info.Skills = allowedSkills(p, info.Skills)
 	}
 	return out
 }
@@ -55,5 +57,13 @@ func grantInfo(g review.Grant, git bool) host.GrantInfo {
 func allowedNames(p explain.PluginPolicy, of string, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(p.Names, func(r review.FilterRules) bool { return r.Of == of && !r.Allows(name) })
+	})
+}
+
+// allowedSkills returns those of the names of skills that the rules for resources allow.
+func allowedSkills(p explain.PluginPolicy, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		instructions := manifest.SkillInstructions(p.Name, name)
+		return slices.ContainsFunc(p.Names, func(r review.FilterRules) bool { return r.Of == "resources" && !r.AllowsURI(instructions) })
 	})
 }

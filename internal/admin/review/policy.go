@@ -76,15 +76,19 @@ type FilterRules struct {
 // Allows reports whether the rules allow an item of a plugin's prompts or resources: the name of a prompt, a prefix of URIs, or "*" for those that
 // are known only at call time, some of which may be allowed.
 func (r FilterRules) Allows(item string) bool {
-	f := config.Filter{Allow: r.Allow, Deny: r.Deny}
 	switch {
 	case item == manifest.Any:
-		return f.AllowedBelow("")
+		return r.filter().AllowedBelow("")
 	case r.Of == ofResources:
-		return f.AllowedBelow(item)
+		return r.filter().AllowedBelow(item)
 	}
-	return f.Allowed(item)
+	return r.filter().Allowed(item)
 }
+
+// AllowsURI reports whether the rules allow a resource of this URI.
+func (r FilterRules) AllowsURI(uri string) bool { return r.filter().Allowed(uri) }
+
+func (r FilterRules) filter() config.Filter { return config.Filter{Allow: r.Allow, Deny: r.Deny} }
 
 // ofResources is the value of FilterRules.Of for the URIs of resources.
 const ofResources = "resources"

@@ -20,7 +20,7 @@ type Skill struct {
 func (s *Skill) Root() string { return manifest.SkillRoot(s.Plugin.Name) + s.Name }
 
 // Instructions returns the URI of the skill's SKILL.md.
-func (s *Skill) Instructions() string { return s.Root() + "/SKILL.md" }
+func (s *Skill) Instructions() string { return manifest.SkillInstructions(s.Plugin.Name, s.Name) }
 
 // findSkills sets the skills that the plugin may offer. Clients of a filter that withholds a file of a skill do not get the skill, but only
 // its SKILL.md is known here.

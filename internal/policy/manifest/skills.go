@@ -30,6 +30,9 @@ type Skill struct {
 // SkillRoot returns the URI of the directory in which the skills of a plugin are, with a slash at its end.
 func SkillRoot(plugin string) string { return SkillScheme + plugin + "/" }
 
+// SkillInstructions returns the URI of the SKILL.md of a skill.
+func SkillInstructions(plugin, name string) string { return SkillRoot(plugin) + name + "/SKILL.md" }
+
 // IsSkillName reports whether name is a valid name of a skill by the Agent Skills specification.
 func IsSkillName(name string) bool {
 	return name != "" && len(name) <= maxSkillName && consistsOf(name, lower+digits+"-") &&
