@@ -243,11 +243,12 @@ func TestScriptsNeedTheirRunner(t *testing.T) {
 	}
 }
 
-// A table of [[clients]] does not have to name the runner of scripts. What the table withholds is withheld from scripts.
+// A table of [[clients]] does not have to name the runner of scripts. What the table withholds is withheld from scripts, and it can require
+// approval of them.
 func TestTablesOfClientsKeepScripts(t *testing.T) {
 	t.Parallel()
 	w := hosttest.New(t, scripted(), scriptModule("[]"), hosttest.Files{"work/bulkhead.toml": "[[plugins]]\nname = 'notes-read'\n[[plugins]]\nname = 'notes-text'\n" +
-		"[[clients]]\nname = 'team'\nmatch = { tokens = ['t-*'] }\nplugins = ['notes-read']\nallow_tools = ['notes_*']\n"})
+		"[[clients]]\nname = 'team'\nmatch = { tokens = ['t-*'] }\nplugins = ['notes-read']\nallow_tools = ['notes_*']\napprove_tools = ['run_script']\n"})
 	o := w.Options()
 	o.Tools = "code"
 	c, err := catalog.Look(o)
@@ -259,5 +260,12 @@ func TestTablesOfClientsKeepScripts(t *testing.T) {
 		if got := view.Tool(name) != nil; got != want {
 			t.Errorf("%s is offered: %v", name, got)
 		}
+	}
+	script := view.Tool("run_script")
+	if by := script.Plugin.Grant.ApprovalBy(&script.Tool); !strings.Contains(by, "approve_tools") {
+		t.Errorf("scripts need approval by %q", by)
+	}
+	if all := c.Tool("run_script"); len(all.Plugin.Grant.Approve) != 0 {
+		t.Error("the table of one client requires approval of others")
 	}
 }

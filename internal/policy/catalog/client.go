@@ -47,7 +47,11 @@ func (c *Catalog) PluginFor(p *Plugin, client *config.Client, dir string) *Plugi
 	if p.Grant.Reused { // the state of an instance would pass from one principal to another
 		view.Grant.Reused = false
 	}
-	if client != nil && !p.IsHost() { // the runner of scripts has no grant, and the calls of scripts are decided one by one
+	switch {
+	case client == nil:
+	case p.IsHost(): // the runner of scripts has no grant, and the calls of scripts are decided one by one
+		view.Grant = client.AddApprovals(view.Grant)
+	default:
 		places := placesOf(c.Found.Places, p.Name)
 		places.Client = dir
 		view.Grant = client.Narrow(p.Manifest, p.Entry, places, c.HostFiles, view.Grant)

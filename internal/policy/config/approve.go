@@ -105,6 +105,13 @@ func (n *narrowing) approvals(b Bounds) {
 	}
 }
 
+// AddApprovals returns the grant g of a plugin of the host, which the table does not narrow, with the approvals that the table requires.
+func (c *Client) AddApprovals(g Grant) Grant {
+	n := narrowing{decision: decision{grant: g}}
+	n.approvals(c.Bounds)
+	return n.grant
+}
+
 // ApprovalBy returns the key that requires approval of a request that the plugin with this grant executes: a call of the tool t, or
 // another request if t is nil. It is empty if no approval is needed. The grant decides whether a tool can write, not what the tool claims:
 // the sandbox gives every tool of a plugin the same grant.
