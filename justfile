@@ -86,6 +86,10 @@ programs:
 conformance *FLAGS:
     .ci/conformance "$@"
 
+# what twenty tasks cost a model in each mode of the list of tools, with Node: the table in docs/context.md
+context:
+    BULKHEAD_TESTS=all go test ./tests -run TestTasksInEachMode -v -count 1
+
 # the tests with client libraries of other projects, all versions of them, and with MCP Inspector: with npm and Python
 clients:
     .ci/clients
