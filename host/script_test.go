@@ -248,7 +248,8 @@ func TestScriptsNeedTheirRunner(t *testing.T) {
 func TestTablesOfClientsKeepScripts(t *testing.T) {
 	t.Parallel()
 	w := hosttest.New(t, scripted(), scriptModule("[]"), hosttest.Files{"work/bulkhead.toml": "[[plugins]]\nname = 'notes-read'\n[[plugins]]\nname = 'notes-text'\n" +
-		"[[clients]]\nname = 'team'\nmatch = { tokens = ['t-*'] }\nplugins = ['notes-read']\nallow_tools = ['notes_*']\napprove_tools = ['run_script']\n"})
+		"[[clients]]\nname = 'team'\nmatch = { tokens = ['t-*'] }\nplugins = ['notes-read']\nallow_tools = ['notes_*']\napprove_tools = ['run_script']\n" +
+		"[[clients]]\nname = 'denied'\nmatch = { tokens = ['d-*'] }\ndeny_tools = ['run_*']\n"})
 	o := w.Options()
 	o.Tools = "code"
 	c, err := catalog.Look(o)
@@ -267,5 +268,8 @@ func TestTablesOfClientsKeepScripts(t *testing.T) {
 	}
 	if all := c.Tool("run_script"); len(all.Plugin.Grant.Approve) != 0 {
 		t.Error("the table of one client requires approval of others")
+	}
+	if c.WithKey(catalog.Key{Client: "denied"}).Tool("run_script") != nil {
+		t.Error("a client is offered scripts, which its table denies")
 	}
 }

@@ -50,7 +50,7 @@ func (c *Catalog) PluginFor(p *Plugin, client *config.Client, dir string) *Plugi
 	switch {
 	case client == nil:
 	case p.IsHost(): // the runner of scripts has no grant, and the calls of scripts are decided one by one
-		view.Grant = client.AddApprovals(view.Grant)
+		view.Grant = client.NarrowHost(view.Grant)
 	default:
 		places := placesOf(c.Found.Places, p.Name)
 		places.Client = dir

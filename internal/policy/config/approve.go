@@ -105,10 +105,14 @@ func (n *narrowing) approvals(b Bounds) {
 	}
 }
 
-// AddApprovals returns the grant g of a plugin of the host, which the table does not narrow, with the approvals that the table requires.
-func (c *Client) AddApprovals(g Grant) Grant {
-	n := narrowing{decision: decision{grant: g}}
-	n.approvals(c.Bounds)
+// NarrowHost returns the grant g of a plugin of the host without the tools that the table denies, and with the approvals that it requires.
+// Nothing else of the table is about it: a plugin of the host can reach nothing, so no list of what is allowed needs to name its tools.
+func (c *Client) NarrowHost(g Grant) Grant {
+	n := narrowing{decision: decision{grant: g}, client: true}
+	b := c.Bounds
+	b.AllowTools, b.ReadOnly = nil, false
+	n.tools(b)
+	n.approvals(b)
 	return n.grant
 }
 

@@ -17,6 +17,7 @@ type Entry struct {
 	Time       time.Time   `json:"time"`
 	Kind       Kind        `json:"kind"`
 	ID         string      `json:"id"`
+	Parent     string      `json:"parent"`
 	Plugin     string      `json:"plugin"`
 	Version    string      `json:"version"` // of the plugin
 	Client     string      `json:"client"`

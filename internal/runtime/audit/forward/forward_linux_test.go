@@ -129,7 +129,7 @@ func openLog(t *testing.T, a config.Audit, stdout io.Writer, at Sockets) *audit.
 
 func writeTool(t *testing.T, l *audit.Log, tool string) {
 	t.Helper()
-	if err := l.Write(audit.Record{Kind: audit.KindCall, Tool: tool, Plugin: tool, Client: tool, Request: []byte(tool), Outcome: audit.Denied}); err != nil {
+	if err := l.Write(audit.Record{Kind: audit.KindCall, Tool: tool, Via: tool, Parent: tool, Task: tool, Plugin: tool, Client: tool, Request: []byte(tool), Outcome: audit.Denied}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -159,7 +159,7 @@ func TestJournalFieldsCannotBeForged(t *testing.T) {
 			t.Errorf("%s = %q has control characters", name, value)
 		}
 	}
-	if len(fields) != len(want)+len([]string{"MESSAGE", "TOOL", "PLUGIN", "CLIENT", "REQUEST"}) {
+	if len(fields) != len(want)+len([]string{"MESSAGE", "TOOL", "VIA", "PARENT", "TASK", "PLUGIN", "CLIENT", "REQUEST"}) {
 		t.Errorf("%d fields: %q", len(fields), fields)
 	}
 }

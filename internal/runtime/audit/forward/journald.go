@@ -42,8 +42,8 @@ func encodeJournal(b, line []byte) []byte {
 	b = appendField(b, "SYSLOG_FACILITY", strconv.Itoa(facilityAuthPriv))
 	b = appendField(b, "PRIORITY", strconv.Itoa(severity(&e)))
 	for _, f := range []struct{ name, value string }{
-		{"KIND", string(e.Kind)}, {"ID", e.ID}, {"PLUGIN", e.Plugin}, {"VERSION", e.Version}, {"CLIENT", e.Client}, {"PRINCIPAL", e.Principal},
-		{"ADDRESS", e.Address}, {"PROJECT", e.Project}, {"REQUEST", e.Request}, {"METHOD", e.Method}, {"SUBJECT", e.Subject}, {"TOOL", e.Tool},
+		{"KIND", string(e.Kind)}, {"ID", e.ID}, {"PARENT", e.Parent}, {"TASK", e.Task}, {"PLUGIN", e.Plugin}, {"VERSION", e.Version}, {"CLIENT", e.Client}, {"PRINCIPAL", e.Principal},
+		{"ADDRESS", e.Address}, {"PROJECT", e.Project}, {"REQUEST", e.Request}, {"METHOD", e.Method}, {"SUBJECT", e.Subject}, {"TOOL", e.Tool}, {"VIA", e.Via},
 		{"OUTCOME", string(e.Outcome)}, {"CODE", e.Code},
 	} {
 		if f.value != "" {
