@@ -19,6 +19,7 @@ type contextModel struct {
 	list   int // tokens of the list and the instructions
 	tokens int // of the current task
 	trips  int
+	failed int // attempts of all tasks
 }
 
 func startContextModel(t *testing.T, user *testUser, runner, mode string) *contextModel {
@@ -119,7 +120,9 @@ func (m *contextModel) callDirectly(task contextTask, via string) {
 func (m *contextModel) runScripts(task contextTask) {
 	m.t.Helper()
 	for _, attempt := range task.attempts {
-		m.turn(contextCall{"run_script", members{"code": attempt}})
+		if _, failed := m.turn(contextCall{"run_script", members{"code": attempt}}); failed {
+			m.failed++
+		}
 	}
 	texts, failed := m.turn(contextCall{"run_script", members{"code": task.script}})
 	var got struct{ Value []string }
@@ -178,7 +181,7 @@ func TestTasksInEachMode(t *testing.T) {
 	for _, mode := range modes {
 		fmt.Fprintf(&table, " %d | %d |", median(cost[mode]), median(trips[mode]))
 	}
-	t.Logf("lists and instructions: all %d, search %d, code %d tokens\n%s", models["all"].list, models["search"].list, models["code"].list, &table)
+	t.Logf("lists and instructions: all %d, search %d, code %d tokens; failed attempts: %d\n%s", models["all"].list, models["search"].list, models["code"].list, models["code"].failed, &table)
 	if models["code"].list >= 500 {
 		t.Errorf("the list of the mode code costs %d tokens", models["code"].list)
 	}
