@@ -148,13 +148,16 @@ func (s *isolation) send(t *testing.T, q isolatedRequest) (status int, body stri
 var (
 	itemPattern = regexp.MustCompile(`p\d(_[a-z]+|://[a-z0-9]+)`)
 	userPattern = regexp.MustCompile(`"(u\d)-\d+`)
+
+	// sealedPattern matches the state of a question. It is encrypted, so that its characters are random.
+	sealedPattern = regexp.MustCompile(`"requestState":"[^"]*"`)
 )
 
 // check checks that an answer contains nothing that its principal may not see.
 func (s *isolation) check(t *testing.T, q isolatedRequest, answer string) {
 	t.Helper()
 	r := s.rights[q.user]
-	for _, name := range itemPattern.FindAllString(answer, -1) {
+	for _, name := range itemPattern.FindAllString(sealedPattern.ReplaceAllString(answer, ""), -1) {
 		if !strings.Contains(q.name+" "+q.contains, name) && !(r.admits(q.project) && r.sees(name)) {
 			t.Errorf("%s at %q: %s %s: the answer has %s: %.500s", q.user, q.project, q.method, q.name, name, answer)
 			return

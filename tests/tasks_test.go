@@ -134,10 +134,10 @@ func TestTasksOutliveTheirServer(t *testing.T) {
 func TestTasksOverStdio(t *testing.T) {
 	t.Parallel()
 	c := serveTasks(t, tasksProject(t, ""), environment(t))
-	if got := c.request("server/discover", `"x":0`); !strings.Contains(got, `"extensions":{"io.modelcontextprotocol/tasks":{}}`) {
+	if got := c.request("server/discover", `"x":0`); !strings.Contains(got, `"io.modelcontextprotocol/tasks":{}`) {
 		t.Errorf("not declared: %s", got)
 	}
-	if got := c.ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`); strings.Contains(got, "extensions") {
+	if got := c.ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`); strings.Contains(got, "io.modelcontextprotocol/tasks") {
 		t.Errorf("declared in the legacy era: %s", got)
 	}
 	if got := c.ask(`{"jsonrpc":"2.0","id":-1,"method":"tools/call","params":{"name":"slow_compute","arguments":{"seconds":0}}}`); !strings.Contains(got, "Computed") {
