@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/systemd"
@@ -36,5 +37,8 @@ func (o *options) tellSystemd(ctx context.Context, s *server) {
 		return reload(h)
 	}
 	s.http.Listening = func(string) { tell(systemd.Ready) }
-	context.AfterFunc(ctx, func() { tell(systemd.Stopping) })
+	// The server can have ended before a function of AfterFunc runs.
+	stopping := sync.OnceFunc(func() { tell(systemd.Stopping) })
+	context.AfterFunc(ctx, stopping)
+	s.close = func() error { stopping(); return nil }
 }
