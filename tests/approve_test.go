@@ -25,12 +25,7 @@ func TestClientsApprove(t *testing.T) {
 		return cmd
 	}
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
-		for name, transport := range map[string]func(*testing.T) mcp.Transport{
-			"stdio": func(t *testing.T) mcp.Transport { return &mcp.CommandTransport{Command: serve(t)} },
-			"http": func(t *testing.T) mcp.Transport {
-				return &mcp.StreamableClientTransport{Endpoint: serveHTTP(t, serve(t, "--http", "127.0.0.1:0"))}
-			},
-		} {
+		for name, transport := range transportsTo(serve) {
 			t.Run(name+" "+version, func(t *testing.T) {
 				for _, c := range []struct {
 					name   string

@@ -15,6 +15,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// transportsTo returns the transports to servers that serve starts, with the arguments that it adds to those of a server.
+func transportsTo(serve func(t *testing.T, more ...string) *exec.Cmd) map[string]func(*testing.T) mcp.Transport {
+	return map[string]func(*testing.T) mcp.Transport{
+		"stdio": func(t *testing.T) mcp.Transport { return &mcp.CommandTransport{Command: serve(t)} },
+		"http": func(t *testing.T) mcp.Transport {
+			return &mcp.StreamableClientTransport{Endpoint: serveHTTP(t, serve(t, "--http", "127.0.0.1:0"))}
+		},
+	}
+}
+
 // TestClientsAreAsked has the client of the official Go SDK call the tool of examples/ask, which asks its user and its model,
 // over both transports and in both eras.
 func TestClientsAreAsked(t *testing.T) {
@@ -42,12 +52,7 @@ func TestClientsAreAsked(t *testing.T) {
 		run(t, "sampling", "policy", "ask")
 	})
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
-		for name, transport := range map[string]func(*testing.T) mcp.Transport{
-			"stdio": func(t *testing.T) mcp.Transport { return &mcp.CommandTransport{Command: serve(t)} },
-			"http": func(t *testing.T) mcp.Transport {
-				return &mcp.StreamableClientTransport{Endpoint: serveHTTP(t, serve(t, "--http", "127.0.0.1:0"))}
-			},
-		} {
+		for name, transport := range transportsTo(serve) {
 			t.Run(name+" "+version, func(t *testing.T) {
 				for _, c := range []struct {
 					name   string

@@ -151,26 +151,12 @@ func (n *nestedCalls) call(ctx context.Context, r call.Request) (result call.Res
 		return call.Result{}, refused
 	}
 	defer func() { end(result.Fuel) }()
-	queued, refused := p.dispatcher.BackendOf(p.view.catalog.Key).findNested(r)
+	queued, refused := p.dispatcher.BackendOf(p.view.catalog.Key).pin(r, (*view).enqueueInner)
 	if refused != nil {
 		return call.Result{}, refused
 	}
 	defer queued.ResponseWritten()
 	return queued.Execute(ctx, n.notifier)
-}
-
-// findNested is Find for a call that a script makes.
-func (b *Backend) findNested(r call.Request) (*pinned, *abi.Error) {
-	v := b.dispatcher.acquireView(b.key)
-	if v == nil {
-		return nil, gateway.Unknown(r.Method, r.Name, "")
-	}
-	queued, err := v.enqueueInner(r)
-	if err != nil {
-		v.release()
-		return nil, err
-	}
-	return &pinned{queued, v}, nil
 }
 
 // scriptValue returns what a script gets of a call: its structured content or its text as JSON, or the text of its error.

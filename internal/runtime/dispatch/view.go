@@ -120,11 +120,20 @@ func (d *Dispatcher) BackendOf(key catalog.Key) *Backend { return &Backend{d, ke
 
 // Find implements gateway.Backend.
 func (b *Backend) Find(r call.Request) (gateway.Queued, *abi.Error) {
+	queued, err := b.pin(r, (*view).find)
+	if err != nil {
+		return nil, err // not a nil *pinned, which would be a Queued
+	}
+	return queued, nil
+}
+
+// pin finds the request in the current view, which it keeps until the request has ended.
+func (b *Backend) pin(r call.Request, find func(*view, call.Request) (gateway.Queued, *abi.Error)) (*pinned, *abi.Error) {
 	v := b.dispatcher.acquireView(b.key)
 	if v == nil {
 		return nil, gateway.Unknown(r.Method, r.Name, "")
 	}
-	queued, err := v.find(r)
+	queued, err := find(v, r)
 	if err != nil {
 		v.release()
 		return nil, err
