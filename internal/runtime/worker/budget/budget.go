@@ -217,13 +217,14 @@ func roundUp(bytes, unit int64) int64 { return (max(bytes, 0) + unit - 1) / unit
 func (a *Account) Return(bytes int64) error {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
+	if a.closed { // Close has taken all of it back, while the message was on its way
+		return nil
+	}
 	if bytes < 0 || bytes > a.credit {
 		return ErrReturn
 	}
 	a.answered = true
-	if !a.closed {
-		a.add(-bytes)
-	}
+	a.add(-bytes)
 	a.budget.settle()
 	return nil
 }

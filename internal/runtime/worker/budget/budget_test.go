@@ -331,8 +331,10 @@ func TestEndedWorkerFailsItsRequestsAndFreesItsMemory(t *testing.T) {
 		if got := b.Credit(); got != 60*mib && got != 66*mib {
 			t.Errorf("the credit is %d MiB", got/mib)
 		}
-		if err := x.account.Return(0); err != nil || b.Credit() < 60*mib {
-			t.Errorf("a late answer: %v, credit %d MiB", err, b.Credit()/mib)
+		for _, late := range []int64{0, 10 * mib} {
+			if err := x.account.Return(late); err != nil || b.Credit() < 60*mib {
+				t.Errorf("a late return of %d MiB: %v, credit %d MiB", late/mib, err, b.Credit()/mib)
+			}
 		}
 	})
 }
