@@ -29,7 +29,10 @@ func operator(request, body string) []byte {
 // scriptModule is the runner of scripts, as a module that makes the same calls whatever the script is. It shows what the host does with them;
 // tests/script_test.go runs scripts.
 func scriptModule(calls string) hosttest.Files {
-	module := operator(`{"op":"tools/call","params":`+calls+`}`, `{"result":{"content":[],"structuredContent":{"value":"[1]"}}}`)
+	return scriptRunner(operator(`{"op":"tools/call","params":`+calls+`}`, `{"result":{"content":[],"structuredContent":{"value":"[1]"}}}`))
+}
+
+func scriptRunner(module []byte) hosttest.Files {
 	return hosttest.Plugin("script", module, "kind = \"script\"\n[limits]\nmemory = \"1MiB\"\n[[tools]]\nname = \"run_script\"\ndescription = \"runs\"\naccess = \"read\"\n")
 }
 
@@ -59,7 +62,12 @@ func scripted() hosttest.Files {
 
 func openScripts(t *testing.T, calls, config string) (*host.Host, *hosttest.World) {
 	t.Helper()
-	w := hosttest.New(t, scripted(), scriptModule(calls))
+	return openRunner(t, scriptModule(calls), config)
+}
+
+func openRunner(t *testing.T, runner hosttest.Files, config string) (*host.Host, *hosttest.World) {
+	t.Helper()
+	w := hosttest.New(t, scripted(), runner)
 	for _, name := range []string{"text", "read", "fail", "ask", "huge"} {
 		config = "[[plugins]]\nname = 'notes-" + name + "'\n" + config
 	}
@@ -142,6 +150,59 @@ func TestOnlyScriptsCallTools(t *testing.T) {
 	}
 	if said[0] != said[1] {
 		t.Errorf("the plugin is told that the operation exists: %q", said)
+	}
+}
+
+// A script can make its module send the request of any operation. All but the calls of tools are denied, with a record, whatever needs no grant.
+func TestScriptsPerformNoOtherOperation(t *testing.T) {
+	t.Parallel()
+	for op, params := range map[string]string{
+		"notify":      `{"method":"notifications/message","params":{"level":"error","data":"x"}}`,
+		"claims":      `{"prompts":["a"]}`,
+		"lock":        `{"name":"a"}`,
+		"fs/grants":   `null`,
+		"fs/scan":     `{"path":"/"}`,
+		"hash/sha256": `{}`,
+		"http/fetch":  `{"url":"https://example.com"}`,
+	} {
+		module := operator(`{"op":"`+op+`","params":`+params+`}`, `{"result":{"content":[],"structuredContent":{"value":"1"}}}`)
+		h, w := openRunner(t, scriptRunner(module), "[audit]\nfile = \"DIR/work/audit.log\"\n")
+		hosttest.Call(t, h, "run_script", `{}`)
+		if want := `{"error":{"code":"denied","message":"` + op + `: scripts can only call tools"}}`; !strings.Contains(w.Log.String(), want) {
+			t.Errorf("want %s in\n%s", want, &w.Log)
+		}
+		if err := h.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		records, err := os.ReadFile(filepath.Join(w.Dir, "work", "audit.log"))
+		if want := `"kind":"refused"`; err != nil || !strings.Contains(string(records), want) || !strings.Contains(string(records), `"operations":[{"op":"`+op+`"`) {
+			t.Errorf("%s: no record: %v\n%s", op, err, records)
+		}
+	}
+}
+
+// A script can make its module answer whatever it likes.
+func TestAnswersOfScriptModulesAreBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 15_000)
+	for name, test := range map[string]struct{ answer, want string }{
+		"a long error":          {`{"error":{"code":-32000,"message":"` + long + `"}}`, `"isError":true`},
+		"an error with data":    {`{"error":{"code":-32042,"message":"x","data":{"elicitations":[{"mode":"url","url":"https://example.com"}],"long":"` + long + `"}}}`, `"text":"x"`},
+		"half of a surrogate":   {`{"result":{"content":[],"structuredContent":{"value":"[\"a\\ud83d\"]"}}}`, `"structuredContent":{"value":["a\ufffd"]}`},
+		"a number without end":  {`{"result":{"content":[],"structuredContent":{"value":"[1e999]"}}}`, "exceeds the range of 64-bit floats"},
+		"content and a link":    {`{"result":{"content":[{"type":"resource_link","uri":"file:///x","name":"link"}],"_meta":{"a":"meta"}}}`, "the script returned nothing"},
+		"an error of big parts": {`{"result":{"content":[],"isError":true,"structuredContent":{"error":{"name":"` + long + `","message":"` + long + `","text":"` + long + `"}}}}`, `"isError":true`},
+	} {
+		h, _ := openRunner(t, scriptRunner(wasmtest.Answering(test.answer)), "")
+		got := hosttest.Request(t, h, "tools/call", `{"name":"run_script"}`)
+		if !strings.Contains(got, test.want) || len(got) > 36_000 {
+			t.Errorf("%s: got %d bytes, %.500s, want %s", name, len(got), got, test.want)
+		}
+		for _, passed := range []string{"elicitations", "meta", "link"} {
+			if strings.Contains(got, passed) {
+				t.Errorf("%s: got %.500s, want no %s", name, got, passed)
+			}
+		}
 	}
 }
 

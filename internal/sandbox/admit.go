@@ -48,6 +48,9 @@ func (b *Box) admit(r abi.HostRequest) error {
 
 // ungranted describes the grant that an operation needs and the plugin lacks; "" if the plugin has such a grant.
 func (b *Box) ungranted(op string) string {
+	if b.config.Call != nil && op != abi.MethodToolsCall {
+		return "scripts can only call tools"
+	}
 	switch op {
 	case abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitState, abi.OpGitRefs, abi.OpGitHistory, abi.OpGitChanges,

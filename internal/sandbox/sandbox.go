@@ -67,7 +67,7 @@ type Config struct {
 	// Fetch performs http/fetch; nil means that there is no network.
 	Fetch func(context.Context, abi.HTTPRequest) (abi.HTTPResponse, error)
 	// Call calls tools of other plugins, with the parameters of the operation tools/call. It is set only for the module that runs scripts of
-	// clients: for any other module, the operation does not exist.
+	// clients, which is denied all other operations. For any other module, the operation does not exist.
 	Call func(ctx context.Context, calls []byte) (results []byte, err error)
 	// Derive returns the derived data of a file for fs/scan: an error that wraps ErrDerive if the derive function failed
 	// on the content, and any other error to end the operation. nil means that the host has none, except digests.

@@ -42,13 +42,14 @@ type nestedCalls struct {
 	left     atomic.Int64 // bytes of results that the script may still get
 }
 
-// withNested returns the operations of a script: the calls of tools, and those of next.
-func (q *queued) withNested(n gateway.Notifier, next worker.Operate) worker.Operate {
+// operateScript returns the operations of a script, which can only call tools: its module executes what a client sends, and nothing in it keeps
+// a script from making the requests of operations itself.
+func (q *queued) operateScript(n gateway.Notifier) worker.Operate {
 	calls := &nestedCalls{script: q, notifier: n}
 	calls.left.Store(maxNestedResults)
 	return func(ctx context.Context, operation wire.Operation) wire.Reply {
 		if operation.Op != abi.MethodToolsCall {
-			return next(ctx, operation)
+			return wire.ReplyOf(nil, &abi.HostError{Code: abi.HostDenied, Message: operation.Op + ": scripts can only call tools"})
 		}
 		return wire.ReplyOf(calls.perform(ctx, operation.Params))
 	}

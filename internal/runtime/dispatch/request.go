@@ -136,13 +136,16 @@ func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(audit
 	notify := &pluginNotifier{Notifier: n, plugin: q.plugin}
 	operate := q.plugin.operator(notify, session)
 	if q.plugin.IsHost() {
-		operate = q.withNested(n, operate)
+		operate = q.operateScript(n)
 	}
 	worked, done := q.plugin.runner.workerOf(&q.Request)
 	defer done()
 	result, err := worked.Call(ctx, worker.Hooked{
 		Request: &q.Request, Operate: operate, Record: record, Waiting: func() { notify.reportStart(ctx) },
 	})
+	if q.plugin.IsHost() {
+		result, err = withScriptError(result, err)
+	}
 	switch {
 	case err != nil:
 		return result, q.failed(err)

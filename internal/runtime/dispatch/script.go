@@ -2,12 +2,14 @@ package dispatch
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/cutjson"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -42,6 +44,17 @@ const (
 	noteCut       = "the result is too long and was cut: return less, for example a part of an array or only the members that are needed"
 	noteUndefined = "the script returned nothing: it is the body of a function, so end it with return"
 )
+
+// withScriptError returns the result and error of a script's module, whose own errors are results: a JSON-RPC error has no bound, and its code
+// and data can ask something of a client.
+func withScriptError(r call.Result, err error) (call.Result, error) {
+	own := (*abi.Error)(nil)
+	if !errors.As(err, &own) {
+		return r, err
+	}
+	r.Kind, r.Body = call.ToolError, fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}]}`, rawjson.Quote(own.Message))
+	return r, nil
+}
 
 // scriptResult returns the result of a script, given that of its module, which the script can make whatever it likes: only a value, an error
 // and printed lines are taken of it, and bounded.
@@ -93,9 +106,9 @@ func scriptResult(r call.Result) (call.Result, error) {
 	return r, nil
 }
 
-// checkValue returns why clients cannot get a value; "" if they can.
+// checkValue returns why clients cannot get a value; "" if they can. It replaces surrogates without their other half in place.
 func checkValue(value []byte) string {
-	s := rawjson.NewScanner(value)
+	s := call.NewScanner(value)
 	s.Value()
 	switch {
 	case s.Refusal() != "":
@@ -104,6 +117,8 @@ func checkValue(value []byte) string {
 		return "the value that the script returned is not JSON"
 	case rawjson.Bound(value, math.MaxInt, maxScriptDepth) != nil:
 		return fmt.Sprintf("the value that the script returned nests deeper than %d levels", maxScriptDepth)
+	case s.HasUnpaired():
+		rawjson.ReplaceUnpaired(value)
 	}
 	return ""
 }
