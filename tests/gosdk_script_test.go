@@ -258,10 +258,8 @@ func (c *scriptedGoSDK) callWithProgress(ctx context.Context, s scriptStep) (any
 }
 
 func (c *scriptedGoSDK) callWithLog(ctx context.Context, s scriptStep) (any, error) {
-	var meta mcp.Meta
-	if c.isModern() {
-		meta = mcp.Meta{mcp.MetaKeyLogLevel: s.Level}
-	} else if err := c.session.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(s.Level)}); err != nil {
+	meta, err := c.requestLog(ctx, s.Level)
+	if err != nil {
 		return nil, err
 	}
 	got, err := c.call(ctx, s, meta)
@@ -281,14 +279,34 @@ func (c *scriptedGoSDK) callWithLog(ctx context.Context, s scriptStep) (any, err
 	return got, nil
 }
 
+// requestLog requests log messages, and returns what a call must have for it.
+func (c *scriptedGoSDK) requestLog(ctx context.Context, level string) (mcp.Meta, error) {
+	if c.isModern() {
+		return mcp.Meta{mcp.MetaKeyLogLevel: level}, nil
+	}
+	return nil, c.session.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
+}
+
+// cancel cancels a call when it reports progress or, at a level, logs a message.
 func (c *scriptedGoSDK) cancel(ctx context.Context, s scriptStep) (any, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	sign, meta := c.progress, mcp.Meta{"progressToken": "cancel"}
+	if s.Level != "" {
+		var err error
+		if meta, err = c.requestLog(ctx, s.Level); err != nil {
+			return nil, err
+		}
+		sign = c.messages
+	}
 	go func() {
-		<-c.progress
-		cancel()
+		select {
+		case <-sign:
+			cancel()
+		case <-ctx.Done():
+		}
 	}()
-	got, err := c.call(ctx, s, mcp.Meta{"progressToken": "cancel"})
+	got, err := c.call(ctx, s, meta)
 	if errors.Is(err, context.Canceled) {
 		return "cancelled", nil
 	}

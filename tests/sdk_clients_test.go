@@ -3,7 +3,6 @@
 package tests
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"maps"
@@ -43,7 +42,7 @@ var versions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", 
 
 const modernVersion = "2026-07-28"
 
-// scriptStep is a step of clients/script.json: what the client does, and what it must get.
+// scriptStep is a step of clients/script.json or clients/code.json: what the client does, and what it must get.
 type scriptStep struct {
 	Name, Do          string
 	Tool, URI, Prompt string
@@ -54,9 +53,10 @@ type scriptStep struct {
 	Context           struct{ Arguments map[string]string }
 	Answers           map[string]json.RawMessage
 	Want              any
-	Modern            any    // what clients of 2026-07-28 must get, if that differs
-	Bare              bool   // for clients without capabilities only
-	Since, Until      string // the first and the last version that has this
+	Modern            any      // what clients of 2026-07-28 must get, if that differs
+	Bare              bool     // for clients without capabilities only
+	Since, Until      string   // the first and the last version that has this
+	Part              []string // the path of what is compared; empty: all that the client got
 }
 
 // scriptLine is a line of an adapter's output: what the client got.
@@ -128,19 +128,19 @@ func surfaceConfig(t *testing.T) string {
 }
 
 // serveWithToken serves a config over HTTP and returns the URL, and the headers that clients must send.
-func serveWithToken(t *testing.T, config string) (url string, headers map[string]string) {
+func serveWithToken(t *testing.T, config string, args ...string) (url string, headers map[string]string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
 	if out, err := programCommand(t, "token", "new", file).CombinedOutput(); err != nil {
 		t.Fatalf("token new: %v\n%s", err, out)
 	}
-	url = serveHTTP(t, programCommand(t, "serve", "--config", config, "--http", "127.0.0.1:0", "--token-file", file))
+	url = serveHTTP(t, programCommand(t, append([]string{"serve", "--config", config, "--http", "127.0.0.1:0", "--token-file", file}, args...)...))
 	return url, map[string]string{"Authorization": "Bearer " + strings.TrimSpace(readFile(t, file))}
 }
 
-func stdioTarget(t *testing.T, config, script, version string) scriptTarget {
+func stdioTarget(t *testing.T, config, script, version string, args ...string) scriptTarget {
 	t.Helper()
-	cmd := programCommand(t, "serve", "--config", config, "--log-level", "warn")
+	cmd := programCommand(t, append([]string{"serve", "--config", config, "--log-level", "warn"}, args...)...)
 	env := map[string]string{}
 	for _, variable := range cmd.Env {
 		name, value, _ := strings.Cut(variable, "=")
@@ -239,10 +239,10 @@ func runAdapter(t *testing.T, cmd *exec.Cmd) []scriptLine {
 		}
 	})
 	var lines []scriptLine
-	for scanner := bufio.NewScanner(bytes.NewReader(out)); scanner.Scan(); {
+	for encoded := range bytes.Lines(out) {
 		var line scriptLine
-		if err := json.Unmarshal(scanner.Bytes(), &line); err != nil {
-			t.Fatalf("%v: %s", err, scanner.Text())
+		if err := json.Unmarshal(encoded, &line); err != nil {
+			t.Fatalf("%v: %s", err, encoded)
 		}
 		lines = append(lines, line)
 	}
@@ -258,6 +258,10 @@ func (l library) check(t *testing.T, target scriptTarget, lines []scriptLine) {
 	}
 	want := map[string]any{"close": "closed"}
 	for _, step := range readScript(t, target.Script) {
+		for _, name := range step.Part {
+			member, _ := got[step.Name].(map[string]any)
+			got[step.Name] = member[name]
+		}
 		if step.Bare != target.Bare || step.Since > version || step.Until != "" && step.Until < version {
 			delete(got, step.Name)
 			continue

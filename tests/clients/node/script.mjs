@@ -36,11 +36,14 @@ const actions = {
     const messages = await c.messages.take(s.messages);
     return { ...result, messages: messages.map(m => [m.level, m.logger, m.data]) };
   },
+  // A call is cancelled when it reports progress or, at a level, logs a message.
   async cancel(c, s) {
     const controller = new AbortController();
     let running = false;
+    const stop = () => { running = true; controller.abort('enough'); };
+    if (s.level) c.messages.take(1).then(stop);
     try {
-      return await c.call(s.tool, s.arguments, { signal: controller.signal, onprogress: () => { running = true; controller.abort('enough'); } });
+      return await c.call(s.tool, s.arguments, { signal: controller.signal, ...(s.level ? { level: s.level } : { onprogress: stop }) });
     } catch (error) {
       return running ? 'cancelled' : describe(error);
     }

@@ -71,14 +71,17 @@ async def log(c, s):
 
 
 async def cancel(c, s):
+    """Cancels a call when it reports progress or, at a level, logs a message."""
     running = asyncio.Event()
 
     async def note(done, total, message):
         running.set()
 
     next_id = c.next_request_id()
-    call = asyncio.create_task(c.call(s["tool"], s["arguments"], progress=note))
-    await asyncio.wait([call, asyncio.create_task(running.wait())], return_when=asyncio.FIRST_COMPLETED)
+    sign = {"level": s["level"]} if "level" in s else {"progress": note}
+    call = asyncio.create_task(c.call(s["tool"], s["arguments"], **sign))
+    runs = asyncio.create_task(c.messages.take(1) if "level" in s else running.wait())
+    await asyncio.wait([call, runs], return_when=asyncio.FIRST_COMPLETED)
     if call.done():
         return call.result()
     await c.cancel(next_id)

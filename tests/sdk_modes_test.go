@@ -16,8 +16,25 @@ func TestClientSDKsFindAndCallTools(t *testing.T) {
 	t.Parallel()
 	config := surfaceConfig(t)
 	putFile(t, config, "[server]\ntools = 'search'\n"+readFile(t, config))
-	script := searchScript(t)
-	url, headers := serveWithToken(t, config)
+	runNewestLibraries(t, config, searchScript(t))
+}
+
+// TestClientSDKsRunScripts has client libraries call tools by scripts.
+func TestClientSDKsRunScripts(t *testing.T) {
+	t.Parallel()
+	config := surfaceConfig(t)
+	putFile(t, config, "[server]\ntools = 'code'\n"+readFile(t, config))
+	script, err := filepath.Abs("clients/code.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runNewestLibraries(t, config, script, "--plugins", otherPlugin(t, "script"))
+}
+
+// runNewestLibraries has the newest client libraries run a script against a server, over stdio and HTTP, in both eras of the protocol.
+func runNewestLibraries(t *testing.T, config, script string, args ...string) {
+	t.Helper()
+	url, headers := serveWithToken(t, config, args...)
 	for _, library := range libraries {
 		if !library.newest {
 			continue
@@ -26,7 +43,7 @@ func TestClientSDKsFindAndCallTools(t *testing.T) {
 			run := library.start(t)
 			for _, version := range []string{"2025-11-25", modernVersion} {
 				for name, target := range map[string]scriptTarget{
-					"stdio":                stdioTarget(t, config, script, version),
+					"stdio":                stdioTarget(t, config, script, version, args...),
 					"http":                 {Script: script, Version: version, URL: url, Headers: headers},
 					"without capabilities": {Script: script, Version: version, URL: url, Headers: headers, Bare: true},
 				} {
