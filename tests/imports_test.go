@@ -169,7 +169,7 @@ var rules = []rule{
 	},
 	{
 		from: []string{
-			"internal/admin/client", "internal/admin/codecache", "internal/admin/doctor", "internal/admin/explain", "internal/admin/install",
+			"internal/admin/client", "internal/admin/codecache", "internal/admin/doctor", "internal/admin/explain", "internal/admin/history", "internal/admin/install",
 			"internal/admin/reference", "internal/admin/review",
 		},
 		to:  []string{"host", "internal/runtime/dispatch", "internal/runtime/worker/..."},

@@ -23,9 +23,9 @@ type Query struct {
 // Outcomes are the outcomes that a line can have.
 var Outcomes = []Outcome{OK, ToolError, RPCError, Failed, Denied, Cancelled, Asked}
 
-// matches reports whether q selects e. A line that counts lost records matches all names and outcomes, because a lost record
+// Matches reports whether q selects e, whatever its limit. A line that counts lost records matches all names and outcomes, because a lost record
 // could have any.
-func (q Query) matches(e Entry) bool {
+func (q Query) Matches(e Entry) bool {
 	if e.Time.Before(q.Since) {
 		return false
 	}
@@ -70,7 +70,7 @@ func Follow(ctx context.Context, path string, q Query, yield func(Entry) error, 
 		return err
 	}
 	selected := func(e Entry) error {
-		if q.matches(e) {
+		if q.Matches(e) {
 			return yield(e)
 		}
 		return nil
@@ -140,7 +140,7 @@ func readAll(files []*logFile, q Query, yield func(Entry) error, damaged func(Da
 	if q.Limit > 0 {
 		selected := 0
 		count := func(e Entry) error {
-			if q.matches(e) {
+			if q.Matches(e) {
 				selected++
 			}
 			return nil
@@ -155,7 +155,7 @@ func readAll(files []*logFile, q Query, yield func(Entry) error, damaged func(Da
 	}
 	for _, f := range q.recent(files) {
 		err := f.read(f.end, func(e Entry) error {
-			if !q.matches(e) {
+			if !q.Matches(e) {
 				return nil
 			}
 			if skip--; skip >= 0 {

@@ -36,6 +36,7 @@ type Entry struct {
 	Code       string      `json:"code"`
 	Reason     string      `json:"reason"`
 	Duration   int64       `json:"duration_us"`
+	Fuel       uint64      `json:"fuel"`
 	BytesIn    int64       `json:"bytes_in"`
 	BytesOut   int64       `json:"bytes_out"`
 	Round      int         `json:"round"`
