@@ -97,7 +97,7 @@ func TestHelpExamplesWork(t *testing.T) {
 			if rule.cache {
 				p.env = append(p.env, "XDG_CACHE_HOME="+p.root+"/cache")
 			}
-			if strings.Contains(example, "--follow") || strings.Contains(example, "--http") {
+			if strings.Contains(example, "--follow") || strings.Contains(example, "--http") || strings.HasPrefix(example, "bulkhead ui") {
 				example = "timeout --preserve-status -s INT 2 " + example
 			}
 			if rule.first != "" {

@@ -147,6 +147,16 @@ func (r *release) writeNotices(ctx context.Context, dir string, p platform) erro
 			return err
 		}
 	}
+	const scripts = "internal/admin/ui/vendored"
+	vendored, err := os.ReadDir(filepath.Join(r.root, scripts))
+	if err != nil {
+		return err
+	}
+	for _, project := range vendored {
+		if err := appendLicences(&text, project.Name()+", scripts of the pages of bulkhead ui", filepath.Join(r.root, scripts, project.Name())); err != nil {
+			return err
+		}
+	}
 	for _, name := range r.plugins {
 		if !r.isGo(name) {
 			if err := appendLicences(&text, "plugin "+name, filepath.Join(r.root, "plugins", name)); err != nil {

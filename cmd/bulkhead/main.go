@@ -148,7 +148,7 @@ Exit codes: 0 success; 1 a tool answered with an error, or the result is negativ
 	root.CompletionOptions.HiddenDefaultCmd = false
 	cobra.EnableCommandSorting = false // the help lists commands in the order in which they are first needed
 	addGroup(root, "Use it:", newInit(), newClient(), newTools(), newCall(), newPrompt(), newResource(), newServe())
-	addGroup(root, "Administer it:", newDoctor(), newPolicy(), newSearch(), newAdd(), newUpdate(), newDiff(), newTrust(), newVerify(), newRemove(), newAudit(), newReplay(), newCache(), newWarm(), newToken())
+	addGroup(root, "Administer it:", newDoctor(), newPolicy(), newUI(), newSearch(), newAdd(), newUpdate(), newDiff(), newTrust(), newVerify(), newRemove(), newAudit(), newReplay(), newCache(), newWarm(), newToken())
 	addGroup(root, "Write plugins:", newPlugin(), newDemo())
 	root.AddCommand(newVersion())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

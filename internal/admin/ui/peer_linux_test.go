@@ -1,0 +1,73 @@
+package ui
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 1 1 0000000000000000 100 0 0 10 0
+   1: 0100007F:C350 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1001        0 2 1 0000000000000000 20 4 30 10 -1
+   2: 0100007F:C351 0100007F:1F90 01 00000000:00000000 00:00000000 00000000     0        0 3 1 0000000000000000 20 4 30 10 -1
+   3: 0100007F:C353 0100007F:1F91 01 00000000:00000000 00:00000000 00000000  1000        0 3 1 0000000000000000 20 4 30 10 -1
+   4: damaged
+`
+
+const table6 = `  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0000000000000000FFFF00000100007F:C352 0000000000000000FFFF00000100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 4 1 0000000000000000 20 4 30 10 -1
+`
+
+func TestPeersOfOtherUsersAreFound(t *testing.T) {
+	files := map[string]string{"tcp": table, "tcp6": table6}
+	dir := t.TempDir()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := netip.MustParseAddrPort("127.0.0.1:8080")
+	for peer, want := range map[string]string{
+		"127.0.0.1:50000": "the user with the ID 1001",
+		"127.0.0.1:50001": "", // the superuser
+		"127.0.0.1:50002": "", // the user, by a socket of IPv6
+		"127.0.0.1:50003": "its user is not known",
+		"127.0.0.1:50004": "its user is not known",
+	} {
+		got := peerIn(netip.MustParseAddrPort(peer), server, 1000, filepath.Join(dir, "tcp"), filepath.Join(dir, "tcp6"))
+		if !strings.HasSuffix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: got %q, want %q", peer, got, want)
+		}
+	}
+}
+
+// TestConnectionOfAnotherUserIsRefused connects as the user nobody, with the right cookie.
+func TestConnectionOfAnotherUserIsRefused(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only the superuser can start a process of another user")
+	}
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip("there is no curl")
+	}
+	r := start(t)
+	r.open()
+	request := func(user uint32) (string, error) {
+		c := exec.CommandContext(context.WithoutCancel(t.Context()), curl, "-sS", "--noproxy", "*", "-b", cookieName+"="+r.session.cookie, "http://"+r.authority+"/hello")
+		c.Dir = "/"
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := request(0); err != nil || !strings.Contains(out, "Checks of this installation") {
+		t.Fatalf("the user's own process gets %v: %s", err, out)
+	}
+	if out, err := request(65534); err == nil || strings.Contains(out, "Checks") {
+		t.Errorf("the process of another user gets %v: %s", err, out)
+	}
+}
