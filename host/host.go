@@ -54,6 +54,8 @@ type Host struct {
 
 	http served // state of a server that ServeHTTP runs
 
+	measured measured // what is measured while it serves
+
 	quotas quota.Book            // what its clients use of their quotas
 	views  atomic.Pointer[views] // what its clients are offered; nil before it has started
 

@@ -116,9 +116,15 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 	if err := errors.Join(err, wrongModules(old, next)); err != nil {
 		return &UsageError{Err: err}
 	}
-	if err := h.apply(ctx, old, projects); err != nil {
+	measured, err := h.prepareMetrics(found)
+	if err != nil {
 		return err
 	}
+	if err := h.apply(ctx, old, projects); err != nil {
+		measured.abort()
+		return err
+	}
+	measured.commit()
 	h.rejected = nil
 	if next.ServesSame(old) { // only messages that name a line differ
 		h.options.Log.Log(unchanged, notChanged)

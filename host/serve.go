@@ -34,6 +34,12 @@ func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	h.dispatcher.RecordEvent(audit.KindServer, "start", audit.OK, "")
 	defer h.dispatcher.RecordEvent(audit.KindServer, "end", audit.OK, "")
+	end, err := h.measure(nil)
+	if err == nil {
+		defer end()
+	} else { // several clients may start a server with one config, and the tools matter more
+		h.options.Log.Error("the metrics of this server cannot be read", "reason", reasonOf(err))
+	}
 	warming, stop := context.WithCancel(ctx)
 	defer stop()
 	h.dispatcher.Warm(warming)

@@ -29,6 +29,7 @@
 //   - tempdir: temporary directories that the next process removes if their own is killed
 //   - guard: turns panics into errors
 //   - reexec: starts this executable as a worker, a compiler, or to inspect a module
+//   - socket: Unix sockets that only the user can connect to
 //   - systemd: the socket of a systemd unit, and the state of the process for systemd
 //   - platform: what differs between systems in a line or two: open flags, paths in the file tree, job objects
 //   - ntfile: files below an open directory on Windows

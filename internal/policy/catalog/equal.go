@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"reflect"
@@ -98,6 +100,24 @@ func (c *Catalog) ServesSame(other *Catalog) bool {
 		reflect.DeepEqual(a.Clients.WithoutLines(), b.Clients.WithoutLines()) &&
 		a.Audit.Equal(b.Audit) && a.HTTP.Equal(b.HTTP) && reflect.DeepEqual(a.Ceiling, b.Ceiling) &&
 		reflect.DeepEqual([]any{a.Untrusted, a.Invalid, a.NoPlugins}, []any{b.Untrusted, b.Invalid, b.NoPlugins})
+}
+
+// PolicyDigest returns a digest of what decides about grants: the config and its included files, and the manifests and modules of the plugins.
+// It is empty without a config.
+func (c *Catalog) PolicyDigest() string {
+	if len(c.Files) == 0 {
+		return ""
+	}
+	sum := sha256.New()
+	for _, f := range c.Files {
+		fmt.Fprintln(sum, f.SHA256)
+	}
+	for _, p := range c.Plugins {
+		if p.Manifest != nil {
+			fmt.Fprintln(sum, p.Name, p.Manifest.Digest, p.Manifest.Module.SHA256)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 func (p *Plugin) servesSame(other *Plugin) bool {

@@ -53,6 +53,7 @@ func (c *Config) readAudit(t *tomlfile.Table) {
 		Arguments: t.OneOf("arguments", argumentsHash, argumentsFull, argumentsNone),
 		OnFailure: t.OneOf("on_failure", FailOpen, FailClosed),
 		Also:      readCopies(t, runtime.GOOS, AuditJournald, AuditSyslog, AuditStdout),
+		Metrics:   readMetrics(t, runtime.GOOS),
 		Source:    t.FileOf("file"),
 		Line:      t.LineOf("file"),
 	}
@@ -76,13 +77,24 @@ func readCopies(t *tomlfile.Table, system string, allowed ...string) []string {
 func (a *Audit) HasCopy(to string) bool { return a != nil && slices.Contains(a.Also, to) }
 
 // Equal reports whether two tables have the same settings. Both may be nil.
-func (a *Audit) Equal(b *Audit) bool {
+func (a *Audit) Equal(b *Audit) bool { return a.SameLog(b) && a.MetricsAt() == b.MetricsAt() }
+
+// SameLog reports whether two tables have the same settings of the audit log. Both may be nil.
+func (a *Audit) SameLog(b *Audit) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
 	x, y := *a, *b
-	x.Line, y.Line = 0, 0
+	x.Line, y.Line, x.Metrics, y.Metrics = 0, 0, Metrics{}, Metrics{}
 	return reflect.DeepEqual(x, y)
+}
+
+// MetricsAt returns where metrics can be read. a may be nil.
+func (a *Audit) MetricsAt() Metrics {
+	if a == nil {
+		return Metrics{}
+	}
+	return a.Metrics
 }
 
 // readFile validates the absolute path *file, which is the value of key in t, and cleans *file. name is the full name of key.

@@ -37,6 +37,8 @@ type Client struct {
 	Prompts   Filter
 	Resources Filter // filter of the resources' URIs
 	Quota     Quota
+	// Metrics is whether the principals may read the metrics of the server. It is the one right that only a table gives.
+	Metrics bool
 	Bounds
 }
 
@@ -77,6 +79,12 @@ func (c *Clients) Of(p *call.Principal) (client *Client, admitted bool) {
 // AdmitsOthers reports whether principals that no table matches are granted everything.
 func (c *Clients) AdmitsOthers() bool { return len(c.Tables) == 0 || c.Others == othersAll }
 
+// MayReadMetrics reports whether a table lets p read the metrics of the server.
+func (c *Clients) MayReadMetrics(p *call.Principal) bool {
+	client, _ := c.Of(p)
+	return client != nil && client.Metrics
+}
+
 // DecidesAs reports whether each principal is decided for by the same table as in other, and may use the same projects.
 func (c *Clients) DecidesAs(other *Clients) bool {
 	return c.Others == other.Others && slices.EqualFunc(c.Tables, other.Tables, func(a, b Client) bool {
@@ -112,10 +120,14 @@ func (c *Clients) Describe() []string {
 
 // narrows lists the keys of the table that narrow grants.
 func (c *Client) narrows() string {
-	if len(c.Keys) == 0 {
-		return "everything"
+	metrics := ""
+	if c.Metrics {
+		metrics = ", and the metrics of the server"
 	}
-	return "narrowed by " + strings.Join(c.Keys, ", ")
+	if len(c.Keys) == 0 {
+		return "everything" + metrics
+	}
+	return "narrowed by " + strings.Join(c.Keys, ", ") + metrics
 }
 
 // Unresolved is like Ceiling.Unresolved for the paths of the tables.
@@ -188,6 +200,7 @@ func (c *Config) readClients(root *tomlfile.Table) {
 			Prompts:   readFilter(t, "prompts"),
 			Resources: readFilter(t, "resources"),
 			Quota:     readQuota(t.Table("quota")),
+			Metrics:   t.Bool(keyMetrics, false),
 			Bounds:    readBounds(t, checkClientPath),
 		}
 		for _, key := range []string{"plugins", "projects"} {

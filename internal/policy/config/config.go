@@ -121,9 +121,10 @@ type Audit struct {
 	Arguments string // the form in which arguments are logged: argumentsHash, argumentsFull or argumentsNone
 	OnFailure string // what happens to calls while no record can be written: FailOpen or FailClosed
 	// Also is where a copy of each record goes: AuditJournald, AuditSyslog or AuditStdout.
-	Also   []string
-	Source string // path of the config file that sets File
-	Line   int    // line of the key file in Source
+	Also    []string
+	Metrics Metrics
+	Source  string // path of the config file that sets File
+	Line    int    // line of the key file in Source
 }
 
 // Credential is a [credentials.NAME] table: a header that the host adds to requests, and the source of the header's value.

@@ -51,6 +51,16 @@ type Request struct {
 	Output int
 	// Recorded asks the worker to report each operation, for the audit log.
 	Recorded bool
+
+	// Times receives the moments of the call's phases; nil: nobody wants them.
+	Times *Times
+}
+
+// Times are the moments at which the phases of a call began, for metrics and traces. A phase that the call has not reached is zero.
+type Times struct {
+	Queued  time.Time // the call waits for its turn and a slot of its plugin
+	Started time.Time // it has both, and waits for a worker process
+	Ready   time.Time // it has a worker process, to which it is sent
 }
 
 // Principal is on whose behalf a request is made, as the transport has authenticated it. It is immutable. Sessions, streams, cursors and

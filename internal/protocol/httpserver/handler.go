@@ -36,6 +36,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.health(w, r, !s.draining.Load())
 	case Path:
 		s.endpoint(w, r, "")
+	case MetricsPath:
+		s.metrics(w, r)
 	default:
 		if endpoint, ok := s.config.Resource.endpointOf(r.URL.Path); ok {
 			if !s.allowPage(w, r) {
@@ -47,8 +49,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.endpoint(w, r, project)
 			return
 		}
-		refuse(w, http.StatusNotFound, "the MCP endpoint is "+Path)
+		refuseUnknown(w)
 	}
+}
+
+func refuseUnknown(w http.ResponseWriter) {
+	refuse(w, http.StatusNotFound, "the MCP endpoint is "+Path)
 }
 
 // health answers a health check, which needs no token and reveals nothing.
@@ -68,29 +74,12 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request, ok bool) {
 
 // endpoint handles a request to the MCP endpoint of a project; empty: the server's own. A client without access gets only the refusal.
 func (s *Server) endpoint(w http.ResponseWriter, r *http.Request, project string) {
-	loopback := isLoopbackConnection(r)
-	switch {
-	case !s.allowsHost(r.Host, loopback):
-		s.report(r, RefusedHost, "its Host header is not allowed", nil, "host", shown(r.Host))
-		status := http.StatusForbidden
-		if r.ProtoMajor == 2 { // the client may have used a connection to another host with the same address and certificate
-			status = http.StatusMisdirectedRequest
-		}
-		refuse(w, status, "the Host header is not allowed: add the host to hosts in [http]")
-		return
-	case !s.allowsOrigin(r.Header["Origin"], loopback):
-		s.report(r, RefusedOrigin, "its Origin header is not allowed", nil, "origin", shown(r.Header.Get("Origin")))
-		refuse(w, http.StatusForbidden, "the Origin header is not allowed: add the origin to origins in [http]")
+	if !s.admits(w, r) || s.allowPage(w, r) {
 		return
 	}
-	if s.allowPage(w, r) {
+	by := access{Access: s.accessOf(w, r, project)}
+	if by.Access == nil {
 		return
-	}
-	by := access{Access: &local}
-	if s.config.Auth != nil {
-		if by.Access = s.authenticate(w, r, project); by.Access == nil {
-			return
-		}
 	}
 	if by.view, by.admitted = s.viewOf(w, r, project, by.Principal); by.view == nil {
 		return
@@ -106,6 +95,26 @@ func (s *Server) endpoint(w http.ResponseWriter, r *http.Request, project string
 		w.Header().Set("Allow", "POST, GET, DELETE")
 		refuse(w, http.StatusMethodNotAllowed, "the method must be POST, GET or DELETE")
 	}
+}
+
+// admits reports whether the host and the origin of a request are allowed. If not, it answers with an error.
+func (s *Server) admits(w http.ResponseWriter, r *http.Request) bool {
+	loopback := isLoopbackConnection(r)
+	switch {
+	case !s.allowsHost(r.Host, loopback):
+		s.report(r, RefusedHost, "its Host header is not allowed", nil, "host", shown(r.Host))
+		status := http.StatusForbidden
+		if r.ProtoMajor == 2 { // the client may have used a connection to another host with the same address and certificate
+			status = http.StatusMisdirectedRequest
+		}
+		refuse(w, status, "the Host header is not allowed: add the host to hosts in [http]")
+		return false
+	case !s.allowsOrigin(r.Header["Origin"], loopback):
+		s.report(r, RefusedOrigin, "its Origin header is not allowed", nil, "origin", shown(r.Header.Get("Origin")))
+		refuse(w, http.StatusForbidden, "the Origin header is not allowed: add the origin to origins in [http]")
+		return false
+	}
+	return true
 }
 
 // isLoopbackConnection reports whether a request was sent to a loopback address, so that it comes from this machine.

@@ -35,7 +35,7 @@ func (s *Server) charge(w http.ResponseWriter, r *http.Request, by access, m *ga
 	if exceeded := (*quota.Exceeded)(nil); errors.As(err, &exceeded) {
 		s.report(r, RefusedQuota, "its principal has exceeded a quota", by.Principal, "quota", exceeded.Key)
 		w.Header().Set("Retry-After", strconv.FormatInt(exceeded.RetryAfter(), 10))
-		writeJSON(w, http.StatusTooManyRequests, gateway.Response{ID: id, Err: quota.Error(exceeded)})
+		writeJSON(w, http.StatusTooManyRequests, gateway.Response{ID: id, Err: limited.Refuse(exceeded)})
 		return nil
 	}
 	return &counting{w, account}

@@ -31,6 +31,7 @@ const (
 	RefusedProject = "http_project" // the project is unknown, or the principal may not use it
 	RefusedQuota   = "http_quota"   // the principal has made too many requests
 	RefusedSession = "http_session" // the session is unknown, or belongs to another principal
+	RefusedMetrics = "http_metrics" // no table of the config lets the principal read the metrics
 )
 
 // Rate limit of reported refusals. A client without a token can cause any number of them, which must not displace other records of the audit log.
@@ -42,15 +43,20 @@ const (
 // refusals limits the rate of reports.
 type refusals struct {
 	mu       sync.Mutex
-	used     int // reports of the burst that were made
+	counts   map[string]int64 // of all refusals, by code
+	used     int              // reports of the burst that were made
 	refilled time.Time
 	further  int64
 }
 
-// admit reports whether a refusal is reported, with the number of earlier ones that were not.
-func (l *refusals) admit(now time.Time) (further int64, ok bool) {
+// admit counts a refusal, and reports whether it is reported, with the number of earlier ones that were not.
+func (l *refusals) admit(code string, now time.Time) (further int64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.counts == nil {
+		l.counts = map[string]int64{}
+	}
+	l.counts[code]++
 	if n := int64(now.Sub(l.refilled) / refusalPeriod); n > 0 {
 		l.used, l.refilled = max(0, l.used-int(min(n, refusalBurst))), now
 	}
@@ -65,7 +71,7 @@ func (l *refusals) admit(now time.Time) (further int64, ok bool) {
 
 // report logs and reports that a request is refused. owner is nil if the request was not authenticated. args are further fields of the log line; none may be a secret.
 func (s *Server) report(r *http.Request, code, why string, owner *call.Principal, args ...any) {
-	further, ok := s.refusals.admit(time.Now())
+	further, ok := s.refusals.admit(code, time.Now())
 	if !ok {
 		return
 	}

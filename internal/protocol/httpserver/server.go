@@ -71,6 +71,8 @@ type Config struct {
 	SessionIdle    time.Duration // after which a session expires; 0 means defaultSessionIdle
 	MaxConnections int           // 0 means defaultMaxConnections
 
+	// Metrics offers the metrics of the server at MetricsPath; nil: there are none.
+	Metrics Metrics
 	// Refused is called for requests without access, at a bounded rate; nil: it is not called.
 	Refused func(Refusal)
 	Log     hclog.Logger // nil: nothing is logged

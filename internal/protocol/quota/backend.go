@@ -55,7 +55,7 @@ func (b *Backend) Find(r call.Request) (gateway.Queued, *abi.Error) {
 		err = a.begin(l, time.Now())
 	}
 	if err != nil {
-		return nil, Error(err.(*Exceeded))
+		return nil, b.Refuse(err.(*Exceeded))
 	}
 	counts := false
 	defer func() { // also after a panic, from which the gateway recovers
@@ -68,7 +68,7 @@ func (b *Backend) Find(r call.Request) (gateway.Queued, *abi.Error) {
 		return nil, refused
 	}
 	counts = true
-	return &counted{Queued: found, account: a, limits: l}, nil
+	return &counted{Queued: found, backend: b, account: a, limits: l}, nil
 }
 
 // BeginQuestion counts a call that waits for an answer of its client until end is called. why is the reason why it may not; empty if it may.
@@ -81,6 +81,7 @@ func (b *Backend) BeginQuestion(p *call.Principal) (end func(), why string) {
 		err = a.beginQuestion(l)
 	}
 	if err != nil {
+		b.book.count(err.(*Exceeded))
 		return nil, err.Error()
 	}
 	return a.endQuestion, ""
@@ -89,6 +90,7 @@ func (b *Backend) BeginQuestion(p *call.Principal) (end func(), why string) {
 // counted is a call that counts until it has ended.
 type counted struct {
 	gateway.Queued
+	backend *Backend
 	account *Account
 	limits  Limits
 	ended   sync.Once
@@ -110,8 +112,9 @@ func (c *counted) ResponseWritten() {
 // codeExceeded is the JSON-RPC code of a request beyond a quota, of those for errors of servers.
 const codeExceeded = -32000
 
-// Error returns the error that tells a client of an exceeded quota.
-func Error(e *Exceeded) *abi.Error {
+// Refuse counts that a request was refused, and returns the error for its client.
+func (b *Backend) Refuse(e *Exceeded) *abi.Error {
+	b.book.count(e)
 	return &abi.Error{Code: codeExceeded, Message: e.Error(),
 		Data: fmt.Appendf(nil, `{"bulkhead/error":{"code":"quota","quota":%q,"retry_after":%d}}`, e.Key, e.RetryAfter())}
 }

@@ -21,7 +21,7 @@ func BeginNested(ctx context.Context) (end func(fuel int64), refused *abi.Error)
 		err = by.account.hasFuel(by.limits, time.Now())
 	}
 	if err != nil {
-		return nil, Error(err.(*Exceeded))
+		return nil, by.backend.Refuse(err.(*Exceeded))
 	}
 	return func(fuel int64) { by.account.burn(fuel, time.Now()) }, nil
 }

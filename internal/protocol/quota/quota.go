@@ -45,6 +45,24 @@ type Book struct {
 	mu       sync.Mutex
 	accounts map[string]*Account
 	swept    time.Time
+	exceeded map[string]int64 // number of refused requests, by key
+}
+
+// Stats returns the number of accounts, and how often each bound was exceeded.
+func (b *Book) Stats() (accounts int, exceeded map[string]int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.accounts), maps.Clone(b.exceeded)
+}
+
+// count counts a refused request.
+func (b *Book) count(e *Exceeded) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.exceeded == nil {
+		b.exceeded = map[string]int64{}
+	}
+	b.exceeded[e.Key]++
 }
 
 // account returns the account of a principal, to which limits apply; nil if there are too many that are in use.

@@ -128,6 +128,16 @@ func (s *Store) admit(t *Task) error {
 	return nil
 }
 
+// Count returns the number of tasks that run, and of those that have ended and are kept. s may be nil.
+func (s *Store) Count() (running, kept int) {
+	if s == nil {
+		return 0, 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.running), len(s.kept) - len(s.running)
+}
+
 // count replaces the entry of a task. An entry without owner removes it.
 func (s *Store) count(id string, e entry) {
 	if old, ok := s.kept[id]; ok {

@@ -214,6 +214,30 @@ func addTo(queue *linequeue.Queue, line []byte, losses *losses) {
 	}
 }
 
+// State is the state of the log's file, or of one of its copies.
+type State struct {
+	Name    string // FileName, or that of the copy
+	Lost    int64  // number of records that could not be written so far
+	Failing bool   // whether records are lost now
+}
+
+// FileName is State.Name of the log's file, whose path is not disclosed.
+const FileName = "file"
+
+// States returns the states of the file and of its copies; none for a nil Log.
+func (l *Log) States() []State {
+	if l == nil {
+		return nil
+	}
+	own := l.sink.losses.state()
+	own.Name = FileName
+	all := []State{own}
+	for _, to := range l.copies {
+		all = append(all, to.sink.losses.state())
+	}
+	return all
+}
+
 // arguments returns what the log records of a call's arguments.
 func (l *Log) arguments(raw []byte) string {
 	switch {

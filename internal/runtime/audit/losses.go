@@ -20,6 +20,7 @@ type losses struct {
 	now func() time.Time
 
 	mu         sync.Mutex
+	total      int64     // number of lost records
 	lost       gap       // records lost since the last gap line
 	unreported int64     // number of records lost since the last report to the host's log
 	cause      error     // cause of the latest loss
@@ -35,6 +36,7 @@ func (l *losses) add(n int64, cause error) {
 	if l.lost.records == 0 {
 		l.lost.since = now
 	}
+	l.total += n
 	l.lost.records += n
 	l.lost.cause = cause
 	l.unreported += n
@@ -55,6 +57,13 @@ func (l *losses) gap() gap {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost
+}
+
+// state returns the state of the log that l belongs to.
+func (l *losses) state() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return State{Name: l.to, Lost: l.total, Failing: l.failing}
 }
 
 // gapWritten records that a gap line about n lost records was written.

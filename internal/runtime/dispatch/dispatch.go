@@ -24,6 +24,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/secret"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
@@ -50,6 +51,7 @@ type Dispatcher struct {
 	warnConfinement sync.Once
 
 	current atomic.Pointer[generation]
+	metrics atomic.Pointer[metrics.Metrics] // nil: nothing is measured
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // stops background work
@@ -98,7 +100,7 @@ func (d *Dispatcher) Open() error {
 	confined := func(report confine.Report) error { return d.current.Load().checkConfinement(report) }
 	var err error
 	var dir string
-	if d.store, dir, err = openStore(d.log, c.CacheDir, confined); err != nil {
+	if d.store, dir, err = openStore(d.log, c.CacheDir, confined, d.reportCompiled); err != nil {
 		return err
 	}
 	if dir != "" {
@@ -151,7 +153,7 @@ func (d *Dispatcher) ReportHTTPRefusal(r httpserver.Refusal) {
 	if g.audit == nil {
 		return
 	}
-	_ = g.audit.Write(audit.Record{Kind: audit.KindRefused, ID: g.audit.NewID(), Principal: r.Principal, Address: r.Address, Method: r.Method, Outcome: audit.Denied,
+	_ = g.write(audit.Record{Kind: audit.KindRefused, ID: g.audit.NewID(), Principal: r.Principal, Address: r.Address, Method: r.Method, Outcome: audit.Denied,
 		Code: r.Code, Reason: r.Reason, Further: r.Further})
 }
 
@@ -166,7 +168,7 @@ func (d *Dispatcher) RecordEvent(kind audit.Kind, method string, outcome audit.O
 	if c := g.catalog(); kind == audit.KindPolicy && len(c.Files) > 0 {
 		record.Config, record.Digest = c.Config, c.Files[0].SHA256
 	}
-	_ = g.audit.Write(record) // the log counts lost records
+	_ = g.write(record) // the log counts lost records
 }
 
 // reportRefused records a request for something that the view does not offer.
@@ -186,5 +188,5 @@ func (v *view) recordRefused(r call.Request, p *catalog.Plugin, code string) {
 	}
 	record := v.recordOf(&r, p)
 	record.Kind, record.ID, record.Outcome, record.Code, record.BytesIn = audit.KindRefused, log.NewID(), audit.Denied, code, int64(len(r.Params))
-	_ = log.Write(record)
+	_ = v.generation.write(record)
 }

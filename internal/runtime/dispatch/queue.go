@@ -165,6 +165,23 @@ func (q *queue) patienceLeft(p *place, patience time.Duration, now time.Time) ti
 	return patience - now.Sub(since)
 }
 
+// length returns the number of calls that wait for their start, of those that run, and of slots.
+func (q *queue) length() (waiting, running, slots int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, l := range q.lines {
+		for p := l.first; p != nil; p = p.after {
+			switch {
+			case p.started:
+				running++
+			case p.asked:
+				waiting++
+			}
+		}
+	}
+	return waiting, running, q.limit
+}
+
 // leave removes the call from the queue, whether or not the call has run.
 func (p *place) leave() {
 	q := p.queue

@@ -43,10 +43,13 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	record.Time, record.Kind, record.ID = time.Now(), audit.KindCall, log.NewID()
 	q.RecordID = record.ID
 	record.BytesIn, record.Arguments, record.Round = int64(len(q.Params)), q.Arguments, q.Interaction.Round
+	if q.view.generation.dispatcher.metrics.Load() != nil {
+		q.Times = &call.Times{}
+	}
 	if q.Task != "" {
 		begun := q.view.recordOf(q.Request, q.plugin)
 		begun.Kind, begun.ID, begun.Outcome, begun.Round = audit.KindTask, record.ID, audit.OK, record.Round
-		if err := log.Write(begun); err != nil {
+		if err := q.view.generation.write(begun); err != nil {
 			return call.Result{}, q.Failure(failureAudit, "cannot run: its audit record cannot be written: "+err.Error())
 		}
 	}
@@ -64,11 +67,11 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	record.Outcome, record.Code = outcome(result, err)
 	record.Operations, record.LeftOut = trail.Operations()
 	record.LeftOut += result.LeftOut
-	lost := log.Write(record)
+	lost := q.view.write(record, q.Times)
 	for _, o := range refused {
 		r := q.view.recordOf(q.Request, q.plugin)
 		r.Kind, r.ID, r.Outcome, r.Code, r.Operations = audit.KindRefused, record.ID, audit.Denied, o.Code, []audit.Operation{o}
-		lost = errors.Join(lost, log.Write(r))
+		lost = errors.Join(lost, q.view.generation.write(r))
 	}
 	if lost != nil {
 		return call.Result{}, q.Failure(failureAudit, "ran, but its answer is withheld, because its audit record could not be written"+causeFor(q.Request, lost))

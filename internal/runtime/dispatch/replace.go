@@ -20,7 +20,7 @@ func (d *Dispatcher) Prepare(all ...*catalog.Catalog) (*Update, error) {
 	if err := next.checkSystem(); err != nil {
 		return nil, err
 	}
-	if old.catalog().Audit.Equal(next.catalog().Audit) {
+	if old.catalog().Audit.SameLog(next.catalog().Audit) {
 		next.audit = old.audit
 		return &Update{old: old, next: next}, nil
 	}
@@ -53,6 +53,9 @@ func (d *Dispatcher) Apply(u *Update) {
 	u.next.configureLanes()
 	d.pool.SetBudget(u.next.catalog().Memory())
 	d.current.Store(u.next)
+	if m := d.metrics.Load(); m != nil {
+		m.Retain(u.next.names)
+	}
 	for p := range u.old.plugins() {
 		if !kept[p.runner] {
 			p.runner.retire()

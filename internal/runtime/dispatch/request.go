@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
@@ -62,7 +63,13 @@ func (v *view) enqueueToolCall(r call.Request) gateway.Queued {
 // start waits until the request may run and has one of the slots of the plugin.
 func (q *queued) start(ctx context.Context) error {
 	patience := q.plugin.Grant.Limits.Queue
+	if q.Times != nil {
+		q.Times.Queued = time.Now()
+	}
 	err := q.place.start(ctx, patience)
+	if q.Times != nil && err == nil {
+		q.Times.Started = time.Now()
+	}
 	if errors.Is(err, errNoSlot) {
 		return q.failed(&engine.Error{Code: engine.CodeQueue,
 			Message: fmt.Sprintf("waited for %s, but none of its %d slots became free: raise limits.concurrency, or send fewer calls at a time", patience, q.plugin.Grant.Limits.Concurrency)})

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"errors"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -12,10 +13,10 @@ import (
 )
 
 // openStore opens the store of compiled code in the cache directory, and returns that directory. confined checks what a compiler
-// reports of its confinement. If the cache directory cannot be used,
+// reports of its confinement, and compiled is told of each compilation. If the cache directory cannot be used,
 // modules are compiled into a temporary directory, and the returned directory is empty.
-func openStore(log hclog.Logger, dir string, confined func(confine.Report) error) (*code.Store, string, error) {
-	c := code.Config{Dir: dir, Compiler: reexec.Command(reexec.Compiler), Confined: confined, Log: log}
+func openStore(log hclog.Logger, dir string, confined func(confine.Report) error, compiled func(string, time.Duration, error)) (*code.Store, string, error) {
+	c := code.Config{Dir: dir, Compiler: reexec.Command(reexec.Compiler), Confined: confined, Compiled: compiled, Log: log}
 	store, err := code.Open(c)
 	switch {
 	case dir == "":

@@ -63,20 +63,24 @@ func (s *Supervisor) usable() *process {
 	}
 	if p.hasEnded() {
 		s.config.Log.Warn("a worker process ended between calls", "reason", p.reason())
-		s.retire(p)
+		s.retire(p, "")
 		return nil
 	}
 	if why := p.launch.stale(); why != "" {
 		s.config.Log.Info("worker process replaced", "reason", why)
-		s.retire(p)
+		s.retire(p, EndReplaced)
 		return nil
 	}
 	return p
 }
 
-// retire excludes a process from further calls, and ends it when its last call has ended.
-func (s *Supervisor) retire(p *process) {
+// retire excludes a process from further calls, and ends it when its last call has ended. why is empty if the process has ended, or was retired
+// before.
+func (s *Supervisor) retire(p *process, why End) {
 	p.retired = true
+	if p.why == "" {
+		p.why = why
+	}
 	if s.current == p {
 		s.current = nil
 	}
@@ -163,6 +167,10 @@ func waitReporting(ctx context.Context, done <-chan struct{}, waiting func()) {
 // launch starts a process. It retries once if the compiled code turns out to be unusable, which it compiles again, or if the process was
 // ended from outside.
 func (s *Supervisor) launch(ctx context.Context, claim budget.Call) (p *process, err error) {
+	if o := s.config.Pool.observing(); o != nil {
+		began := time.Now()
+		defer func() { o.WorkerStarted(s.config.Plugin, time.Since(began), err) }()
+	}
 	defer guard.Recover(s.config.Log, "while a worker was started", &err)
 	p, l, err := s.prepareAndStart(ctx, claim)
 	switch failure := (*engine.Error)(nil); {
@@ -201,7 +209,7 @@ func (s *Supervisor) adopt(p *process) error {
 	}
 	s.all[p] = struct{}{}
 	p.active.Store(1)
-	p.retired = true
+	p.retired, p.why = true, EndReplaced
 	return nil
 }
 
@@ -219,7 +227,7 @@ func (s *Supervisor) release(p *process) {
 	}
 	p.idleSince.Store(time.Now().UnixNano())
 	if p.retired || p.demoted.Load() {
-		s.retire(p)
+		s.retire(p, EndReplaced)
 	}
 }
 
@@ -237,7 +245,7 @@ func (s *Supervisor) expire() {
 		left -= time.Since(time.Unix(0, p.idleSince.Load()))
 	}
 	if left <= 0 {
-		s.retire(p)
+		s.retire(p, EndIdle)
 		return
 	}
 	s.idle.Reset(left)
@@ -253,7 +261,7 @@ func (s *Supervisor) evict(p *process) bool {
 	if p.isActive() || s.current != p {
 		return false
 	}
-	s.retire(p)
+	s.retire(p, EndMemory)
 	return true
 }
 
@@ -263,7 +271,7 @@ func (s *Supervisor) Retire(why string) {
 	defer s.mu.Unlock()
 	if p := s.current; p != nil {
 		s.config.Log.Info("worker process replaced", "reason", why)
-		s.retire(p)
+		s.retire(p, EndReplaced)
 	}
 }
 
@@ -277,6 +285,9 @@ func (s *Supervisor) Close() {
 		s.starting.cancel()
 	}
 	for p := range s.all {
+		if p.why == "" {
+			p.why = EndClosed
+		}
 		if p.isActive() {
 			p.kill("the host is being closed")
 		} else {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
@@ -12,6 +13,7 @@ import (
 type Pool struct {
 	memory        *budget.Budget
 	processorTime func(*process) (time.Duration, error) // tests replace it
+	observer      atomic.Pointer[Observer]
 
 	mu       sync.Mutex
 	workers  map[*process]*Supervisor
@@ -30,6 +32,49 @@ func (p *Pool) Budget() int64 { return p.memory.Total() }
 // SetBudget changes the budget. Workers keep the memory that they have.
 func (p *Pool) SetBudget(bytes int64) { p.memory.SetTotal(bytes) }
 
+// Observer is told of the starts and ends of worker processes. Its methods must not block.
+type Observer interface {
+	// WorkerStarted is called when a worker has started, or has not, after so long.
+	WorkerStarted(plugin string, took time.Duration, err error)
+	// WorkerEnded is called when a worker has ended. reason is one of the values of type End.
+	WorkerEnded(plugin, reason string)
+}
+
+// Observe has o told of further workers; nil: nobody is.
+func (p *Pool) Observe(o Observer) {
+	if o == nil {
+		p.observer.Store(nil)
+		return
+	}
+	p.observer.Store(&o)
+}
+
+// observing returns the Observer; nil if there is none.
+func (p *Pool) observing() Observer {
+	if o := p.observer.Load(); o != nil {
+		return *o
+	}
+	return nil
+}
+
+// Stats is what a Pool uses at a time.
+type Stats struct {
+	Workers         map[string]int // by plugin
+	Budget, Credit  int64          // bytes
+	WaitingRequests int            // requests for memory
+}
+
+// Stats returns what the Pool uses now.
+func (p *Pool) Stats() Stats {
+	s := Stats{Workers: map[string]int{}, Budget: p.memory.Total(), Credit: p.memory.Credit(), WaitingRequests: p.memory.Waiting()}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, of := range p.workers {
+		s.Workers[of.config.Plugin]++
+	}
+	return s
+}
+
 // add registers a worker until it ends.
 func (p *Pool) add(s *Supervisor, worker *process) {
 	p.mu.Lock()
@@ -39,8 +84,11 @@ func (p *Pool) add(s *Supervisor, worker *process) {
 	go func() {
 		<-worker.gone
 		p.mu.Lock()
-		defer p.mu.Unlock()
 		delete(p.workers, worker)
+		p.mu.Unlock()
+		if o := p.observing(); o != nil {
+			o.WorkerEnded(s.config.Plugin, string(worker.ended()))
+		}
 	}()
 }
 

@@ -40,6 +40,7 @@ type process struct {
 
 	// The following fields are guarded by the lock of that Supervisor.
 	retired bool // whether the process receives no further calls
+	why     End  // why it was retired; empty: it was not, or had ended before
 
 	idleSince atomic.Int64 // time when the last call ended, in nanoseconds since 1970
 	demoted   atomic.Bool  // whether the priority was lowered
@@ -240,6 +241,32 @@ func (p *process) end() {
 			p.kill("it did not exit after its connection was closed")
 		}
 	}()
+}
+
+// End is why a worker process has ended.
+type End string
+
+// The values of End.
+const (
+	EndIdle     End = "idle"     // it had no call for a while
+	EndMemory   End = "memory"   // another worker needed its memory
+	EndReplaced End = "replaced" // its grant or its module has changed, its priority was lowered, or it ran a single call
+	EndClosed   End = "closed"   // the host or its view was closed
+	EndKilled   End = "killed"   // the host ended it: it violated the protocol, hung, or exceeded its bounds
+	EndLost     End = "lost"     // it crashed, or another process ended it
+)
+
+// ended returns why the process has ended.
+func (p *process) ended() End {
+	p.supervisor.mu.Lock()
+	defer p.supervisor.mu.Unlock()
+	switch {
+	case p.why != "":
+		return p.why
+	case p.killed.Load() != nil:
+		return EndKilled
+	}
+	return EndLost
 }
 
 // runsCode reports whether the process has calls, or is loading its module.

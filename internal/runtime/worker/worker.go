@@ -112,6 +112,9 @@ func (s *Supervisor) Call(ctx context.Context, r Hooked) (call.Result, error) {
 		return call.Result{}, s.callError(ctx, err)
 	}
 	began := time.Now()
+	if r.Times != nil {
+		r.Times.Ready = began
+	}
 	result, err := s.attempt(ctx, p, r, claim)
 	var lost *lostError
 	if errors.As(err, &lost) {

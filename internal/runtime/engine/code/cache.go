@@ -95,6 +95,7 @@ func (c *cache) fill(ctx context.Context, m Module, sum string, p Priority, turn
 	if err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	err = c.compile(ctx, binary, dir, p)
 	if failure := (*Error)(nil); errors.As(err, &failure) && (failure.Reason == Compiler || failure.Reason == Interrupted) && ctx.Err() == nil {
 		c.store.log.Warn("the compiler failed and is retried once", "plugin", m.Name, "reason", failure.Text)
@@ -103,6 +104,7 @@ func (c *cache) fill(ctx context.Context, m Module, sum string, p Priority, turn
 	if ctx.Err() != nil && err != nil {
 		return nil, context.Cause(ctx)
 	}
+	c.store.config.Compiled(m.Name, time.Since(began), err)
 	if err != nil {
 		c.store.failed.put(key, err)
 		return nil, err

@@ -41,6 +41,8 @@ type Config struct {
 	// Confined decides whether the confinement that a child reports is sufficient; nil: it is if no layer is missing that the
 	// system supports. The child gets the module afterwards.
 	Confined func(confine.Report) error
+	// Compiled is called when a module was compiled, or was not, after so long; nil: it is not called.
+	Compiled func(plugin string, took time.Duration, err error)
 	Log      hclog.Logger // nil: no log
 
 	wall time.Duration // wall-clock limit of a child; 0: wallFactor*CPU
@@ -100,6 +102,9 @@ func Open(c Config) (*Store, error) {
 	}
 	if c.Confined == nil {
 		c.Confined = isExpected
+	}
+	if c.Compiled == nil {
+		c.Compiled = func(string, time.Duration, error) {}
 	}
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()

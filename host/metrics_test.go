@@ -1,0 +1,223 @@
+//go:build unix
+
+package host_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+)
+
+// readMetrics requests the metrics of a server with a token; empty: with none.
+func readMetrics(t testing.TB, url, token string, header ...string) (status int, body string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i < len(header); i += 2 {
+		if r.Header.Set(header[i], header[i+1]); header[i] == "Host" {
+			r.Host = header[i+1]
+		}
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// metricsTables are the tables of [audit] and [[clients]] of TestMetricsAreForTheirReaders.
+const metricsTables = `
+[[clients]]
+name = 'prometheus'
+match = { tokens = ['prometheus'] }
+plugins = []
+metrics = true
+[[clients]]
+name = 'ops'
+match = { tokens = ['ops-*'] }
+plugins = ['calm']
+`
+
+// TestMetricsAreForTheirReaders requests the metrics of a server as each kind of client. Only a table with metrics = true gives them, and
+// neither arguments nor names that a client makes up are in them.
+func TestMetricsAreForTheirReaders(t *testing.T) {
+	audit := "[audit]\nfile = '" + filepath.Join(t.TempDir(), "audit.jsonl") + "'\nmetrics = 'http'\n"
+	s := serveTeam(t, metricsTables+audit, nil, "prometheus", "ops-a", "root")
+	for _, tool := range []string{"calm_reads", "calm_writes", "loud_reads", "a-name-of-the-client"} {
+		callTool(t, s.url, s.tokens["ops-a"], tool)
+	}
+	callTool(t, s.url, "wrong-token-of-some-length", "calm_reads")
+	page := strings.TrimSuffix(s.url, "/mcp") + "/metrics"
+	for name, c := range map[string]struct {
+		token  string
+		header []string
+		want   int
+	}{
+		"no token":                 {want: http.StatusUnauthorized},
+		"a wrong token":            {token: "wrong-token-of-some-length", want: http.StatusUnauthorized},
+		"a table without metrics":  {token: s.tokens["ops-a"], want: http.StatusForbidden},
+		"another table without":    {token: s.tokens["root"], want: http.StatusForbidden},
+		"the reader, of a browser": {token: s.tokens["prometheus"], header: []string{"Origin", "https://evil.example"}, want: http.StatusForbidden},
+		"the reader, rebound":      {token: s.tokens["prometheus"], header: []string{"Host", "evil.example"}, want: http.StatusForbidden},
+		"the reader":               {token: s.tokens["prometheus"], want: http.StatusOK},
+	} {
+		status, body := readMetrics(t, page, c.token, c.header...)
+		if status != c.want || strings.Contains(body, "bulkhead_") != (status == http.StatusOK) {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	_, body := readMetrics(t, page, s.tokens["prometheus"])
+	for _, want := range []string{
+		`bulkhead_calls_total{plugin="calm",tool="calm_reads",method="tools/call",outcome="ok"} 1`,
+		`bulkhead_client_calls_total{client="ops",outcome="ok"} 2`,
+		`mcp_server_operation_duration_seconds_count{mcp_method_name="tools/call",gen_ai_tool_name="calm_reads",error_type=""} 1`,
+		`bulkhead_queue_wait_seconds_count{plugin="calm"} 2`,
+		`bulkhead_worker_start_seconds_count{plugin="calm"} 1`,
+		`bulkhead_workers{plugin="calm"} 1`,
+		`bulkhead_http_refused_total{reason="http_token"} `,
+		`bulkhead_queue_slots{plugin="calm"} `,
+		`bulkhead_audit_lost_records_total{log="file"} 0`,
+		`bulkhead_build_info{version=`,
+		`bulkhead_policy_info{digest="`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the metrics lack %s:\n%s", want, body)
+		}
+	}
+	for _, never := range []string{"a-name-of-the-client", "ops-a", s.Dir, s.tokens["prometheus"]} {
+		if strings.Contains(body, never) {
+			t.Errorf("the metrics contain %s:\n%s", never, body)
+		}
+	}
+	if status, body := callTool(t, s.url, s.tokens["prometheus"], "calm_reads"); strings.Contains(body, `"done"`) {
+		t.Errorf("the reader of metrics calls a tool: %d %s", status, body)
+	}
+}
+
+// TestMetricsAreOffByDefault requests the metrics of a server whose config has none, also as a client whose table would allow it.
+func TestMetricsAreOffByDefault(t *testing.T) {
+	audit := "[audit]\nfile = '" + filepath.Join(t.TempDir(), "audit.jsonl") + "'\n"
+	s := serveTeam(t, metricsTables+audit, nil, "prometheus")
+	page := strings.TrimSuffix(s.url, "/mcp")
+	_, unknown := readMetrics(t, page+"/other", s.tokens["prometheus"])
+	for _, token := range []string{"", s.tokens["prometheus"]} {
+		if status, body := readMetrics(t, page+"/metrics", token); status != http.StatusNotFound || body != unknown {
+			t.Errorf("%d %s", status, body)
+		}
+	}
+}
+
+// TestReloadMovesMetrics changes metrics in [audit] while a server over stdio runs: from none to a listener, to another one that is in use, which
+// is refused, to a socket, and to none.
+func TestReloadMovesMetrics(t *testing.T) {
+	free, taken := freeAddress(t), occupied(t)
+	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")))
+	set := func(metrics string) {
+		w.Write(t, hosttest.Files{"work/bulkhead.toml": fmt.Sprintf("[audit]\nfile = %q\n%s\n[[plugins]]\npath = '../plugins/a'\n", filepath.Join(w.Dir, "audit.jsonl"), metrics)})
+		w.Trust(t, "work/bulkhead.toml")
+	}
+	set("")
+	h := w.Open(t, w.Options())
+	in, client := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(t.Context(), in, io.Discard) }()
+	if _, err := client.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")); err != nil { // returns when Serve reads
+		t.Fatal(err)
+	}
+	answers := func(address string) bool {
+		conn, err := net.Dial(network(address), strings.TrimPrefix(address, "unix:"))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}
+	dir, err := os.MkdirTemp("", "m") // t.TempDir may be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := "unix:" + filepath.Join(dir, "s")
+	for _, step := range []struct {
+		metrics, refused string
+		open, closed     string
+	}{
+		{metrics: free, open: free},
+		{metrics: taken, refused: "cannot listen on " + taken, open: free},
+		{metrics: socket, open: socket, closed: free},
+		{metrics: "", closed: socket},
+		{metrics: "http", closed: free},
+	} {
+		set(map[bool]string{true: fmt.Sprintf("metrics = %q", step.metrics)}[step.metrics != ""])
+		err := h.Reload(t.Context())
+		if step.refused == "" && err != nil {
+			t.Fatalf("%s: %v", step.metrics, err)
+		}
+		if step.refused != "" {
+			hosttest.WantUsage(t, err, step.refused, "audit.metrics", "remedy")
+		}
+		if step.open != "" && !answers(step.open) || step.closed != "" && answers(step.closed) {
+			t.Errorf("metrics = %q: %q should be open, %q closed", step.metrics, step.open, step.closed)
+		}
+	}
+	_ = client.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestServeHTTPNeedsListenerOfMetrics starts a server over HTTP whose address for metrics is in use.
+func TestServeHTTPNeedsListenerOfMetrics(t *testing.T) {
+	taken := occupied(t)
+	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")))
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": fmt.Sprintf("[audit]\nfile = %q\nmetrics = %q\n[[plugins]]\npath = '../plugins/a'\n", filepath.Join(w.Dir, "audit.jsonl"), taken)})
+	h := w.Open(t, w.Options())
+	hosttest.WantUsage(t, h.ServeHTTP(t.Context(), host.HTTPOptions{Address: "127.0.0.1:0"}), taken, "address already in use", "remedy")
+}
+
+func network(address string) string {
+	if strings.HasPrefix(address, "unix:") {
+		return "unix"
+	}
+	return "tcp"
+}
+
+// occupied returns an address on which the test listens.
+func occupied(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
+}
+
+// freeAddress returns an address on which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

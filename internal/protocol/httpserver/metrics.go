@@ -1,0 +1,66 @@
+package httpserver
+
+import (
+	"maps"
+	"net/http"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+)
+
+// MetricsPath is the path of the metrics.
+const MetricsPath = "/metrics"
+
+// Metrics is the page of metrics, which only some principals may read.
+type Metrics interface {
+	http.Handler
+	// Offered reports whether there is a page. If not, its path is an unknown one.
+	Offered() bool
+	// MayRead reports whether a principal may read the page.
+	MayRead(p *call.Principal) bool
+}
+
+// metrics answers a request for the metrics.
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+	page := s.config.Metrics
+	if page == nil || !page.Offered() {
+		refuseUnknown(w)
+		return
+	}
+	if !s.admits(w, r) {
+		return
+	}
+	by := s.accessOf(w, r, "")
+	if by == nil {
+		return
+	}
+	if !page.MayRead(by.Principal) {
+		s.report(r, RefusedMetrics, "its principal may not read metrics", by.Principal)
+		refuse(w, http.StatusForbidden, "the metrics are not for this client: set metrics = true in its table of [[clients]]")
+		return
+	}
+	page.ServeHTTP(w, r)
+}
+
+// Stats is what a Server handles at a time.
+type Stats struct {
+	Sessions, Connections int
+	Requests, Streams     int              // that are handled, and that stay open without a call
+	KeptBytes             int64            // of messages that are kept for clients
+	Draining              bool             // whether the server shuts down
+	Refused               map[string]int64 // requests without access so far, by the codes of a Refusal
+}
+
+// Stats returns what the Server handles now.
+func (s *Server) Stats() Stats {
+	now := Stats{Requests: len(s.requests), Streams: len(s.streams), KeptBytes: s.messages.used.Load(), Draining: s.draining.Load()}
+	s.sessions.mu.Lock()
+	now.Sessions = len(s.sessions.byID)
+	s.sessions.mu.Unlock()
+	s.connections.mu.Lock()
+	now.Connections = len(s.connections.all)
+	s.connections.mu.Unlock()
+	s.refusals.mu.Lock()
+	now.Refused = maps.Clone(s.refusals.counts)
+	s.refusals.mu.Unlock()
+	return now
+}

@@ -1,0 +1,123 @@
+package dispatch
+
+import (
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
+)
+
+// Measure has m count what happens from now on; nil: nothing is counted. Open must have been called.
+func (d *Dispatcher) Measure(m *metrics.Metrics) {
+	d.metrics.Store(m)
+	if m == nil {
+		d.pool.Observe(nil)
+		return
+	}
+	d.pool.Observe(m)
+}
+
+// write adds a record to the audit log, and has it counted.
+func (g *generation) write(r audit.Record) error {
+	if m := g.dispatcher.metrics.Load(); m != nil {
+		m.Record(&r, "", nil)
+	}
+	return g.audit.Write(r)
+}
+
+// write adds the record of a call to the audit log, and has the call counted. times may be nil.
+func (v *view) write(r audit.Record, times *call.Times) error {
+	if m := v.generation.dispatcher.metrics.Load(); m != nil {
+		m.Record(&r, v.catalog.Key.Client, times)
+	}
+	return v.generation.audit.Write(r)
+}
+
+// reportCompiled is told of each compilation of a module.
+func (d *Dispatcher) reportCompiled(plugin string, took time.Duration, err error) {
+	if m := d.metrics.Load(); m != nil {
+		m.Compiled(plugin, took, err)
+	}
+}
+
+// names reports whether the generation has a plugin, a tool or a table of clients with a name.
+func (g *generation) names(label, name string) bool {
+	for key, v := range *g.views.Load() {
+		switch label {
+		case metrics.Plugin:
+			if slices.ContainsFunc(v.plugins, func(p *plugin) bool { return p.Name == name }) {
+				return true
+			}
+		case metrics.Tool:
+			if v.catalog.Tool(name) != nil || v.catalog.HostTools().Has(name) {
+				return true
+			}
+		case metrics.Client:
+			if key.Client == name || v.catalog.Clients.Table(name) != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// AddMetrics adds the state of queues, workers, plugins and the audit log to a page of metrics.
+func (d *Dispatcher) AddMetrics(page *metrics.Page) {
+	g := d.acquire()
+	defer g.release()
+	d.addQueues(page, g)
+	d.addPool(page)
+	lost := page.Counter("bulkhead_audit_lost_records_total", "Audit records that could not be written, to the file and to each copy.", "log")
+	failing := page.Gauge("bulkhead_audit_failing", "Whether audit records are lost now.", "log")
+	for _, s := range g.audit.States() {
+		lost.Add(float64(s.Lost), s.Name)
+		failing.Add(truth(s.Failing), s.Name)
+	}
+	c := g.catalog()
+	plugins := page.Gauge("bulkhead_plugin_info", "The plugins of the config, with their versions; a plugin that is left out because of a fault has the value 0.", metrics.Plugin, "version")
+	for _, p := range c.Plugins {
+		version := ""
+		if p.Manifest != nil {
+			version = p.Manifest.Version
+		}
+		plugins.Add(truth(p.Problem == ""), p.Name, version)
+	}
+	page.Gauge("bulkhead_build_info", "The version of this program and of Go.", "version", "goversion").Add(1, c.Options.Version, runtime.Version())
+	page.Gauge("bulkhead_policy_info", "The digest of the config in force, its included files, and the manifests and modules of its plugins.", "digest").Add(1, c.PolicyDigest())
+	page.Gauge("go_goroutines", "Number of goroutines that currently exist.").Add(float64(runtime.NumGoroutine()))
+}
+
+func (d *Dispatcher) addQueues(page *metrics.Page, g *generation) {
+	calls := page.Gauge("bulkhead_queue_calls", "Calls in the queues of plugins that wait, and those that run.", metrics.Plugin, "state")
+	slots := page.Gauge("bulkhead_queue_slots", "Calls of a plugin that may run at the same time.", metrics.Plugin)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for key, l := range g.lanes {
+		waiting, running, limit := l.queue.length()
+		calls.Add(float64(waiting), key.plugin, "waiting")
+		calls.Add(float64(running), key.plugin, "running")
+		slots.Add(float64(limit), key.plugin)
+	}
+}
+
+func (d *Dispatcher) addPool(page *metrics.Page) {
+	now := d.pool.Stats()
+	workers := page.Gauge("bulkhead_workers", "Worker processes that run.", metrics.Plugin)
+	for plugin, n := range now.Workers {
+		workers.Add(float64(n), plugin)
+	}
+	page.Gauge("bulkhead_memory_budget_bytes", "Memory that all workers may use together.").Add(float64(now.Budget))
+	page.Gauge("bulkhead_memory_credit_bytes", "Memory that workers may use now, as they were granted it.").Add(float64(now.Credit))
+	page.Gauge("bulkhead_memory_waiting_requests", "Calls and workers that wait for memory.").Add(float64(now.WaitingRequests))
+}
+
+// truth returns 1 for true.
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,75 @@
+package metrics
+
+import (
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// limitCodes are the codes of failures that a limit causes.
+var limitCodes = []string{
+	string(engine.CodeTimeout), string(engine.CodeFuel), string(engine.CodeMemory), string(engine.CodeStack), string(engine.CodeQueue), string(engine.CodeInputSize),
+	string(engine.CodeOutputSize), string(engine.CodeOperations), string(engine.CodeLogSize),
+}
+
+// Record counts what an audit record is about. client is the table of [[clients]] that applies; empty: there is none. times may be nil.
+func (m *Metrics) Record(r *audit.Record, client string, times *call.Times) {
+	switch r.Kind {
+	case audit.KindCall:
+		m.call(r, client, times)
+	case audit.KindRefused:
+		if r.Reason == "" { // the HTTP server counts its own refusals, of which not all have records
+			m.refused.Add(1, r.Plugin, r.Code)
+		}
+	case audit.KindTask:
+		m.tasks.Add(1, r.Plugin)
+	case audit.KindPolicy:
+		m.reloads.Add(1, string(r.Outcome))
+	case audit.KindTokens:
+		m.tokens.Add(1)
+	}
+}
+
+// call counts a call that has ended. Prompts and resources are not named: their names may come from the client.
+func (m *Metrics) call(r *audit.Record, client string, times *call.Times) {
+	tool, outcome := "", string(r.Outcome)
+	if r.Method == abi.MethodToolsCall {
+		tool = r.Tool
+	}
+	m.calls.Add(1, r.Plugin, tool, r.Method, outcome)
+	m.durations.Observe(r.Duration.Seconds(), r.Method, tool, errorType(r))
+	m.fuel.Add(float64(r.Fuel), r.Plugin)
+	m.received.Add(float64(r.BytesIn), r.Plugin)
+	m.sent.Add(float64(r.BytesOut), r.Plugin)
+	if client != "" {
+		m.clientCalls.Add(1, client, outcome)
+	}
+	if r.Via != "" {
+		m.viaCalls.Add(1, r.Via, outcome)
+	}
+	if r.Code != "" && (r.Outcome == audit.Failed || r.Outcome == audit.Denied) {
+		m.failures.Add(1, r.Plugin, r.Code)
+		if slices.Contains(limitCodes, r.Code) {
+			m.limits.Add(1, r.Plugin, r.Code)
+		}
+	}
+	if times != nil && !times.Started.IsZero() {
+		m.waits.Observe(times.Started.Sub(times.Queued).Seconds(), r.Plugin)
+	}
+}
+
+// errorType returns error.type of OpenTelemetry's conventions; empty for a call that succeeded or asks its client.
+func errorType(r *audit.Record) string {
+	switch r.Outcome {
+	case audit.OK, audit.Asked:
+		return ""
+	case audit.Failed, audit.Denied:
+		if r.Code != "" {
+			return r.Code
+		}
+	}
+	return string(r.Outcome)
+}
