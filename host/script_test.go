@@ -42,6 +42,10 @@ func scripted() hosttest.Files {
 	for name, body := range map[string]string{
 		"read": `{"result":{"content":[{"type":"text","text":"two"}],"structuredContent":{"n":2}}}`,
 		"text": `{"result":{"content":[{"type":"text","text":"a"},{"type":"resource","resource":{"uri":"x:y","text":"b"}},{"type":"image","data":"","mimeType":"image/png"}]}}`,
+		"json": `{"result":{"content":[{"type":"text","text":"{\n \"n\": [3]}"},{"type":"text","text":"one is missing"},{"type":"text","text":"\"x\""}]}}`,
+		"word": `{"result":{"content":[{"type":"text","text":"7 notes"}]}}`,
+		"line": `{"result":{"content":[{"type":"text","text":"7"}]}}`,
+		"deep": `{"result":{"content":[{"type":"text","text":"` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `"}]}}`,
 		"fail": `{"result":{"content":[{"type":"text","text":"no such note"}],"isError":true}}`,
 		"ask":  `{"ask":{"requests":{"a":{"method":"roots/list"}}}}`,
 		"huge": `{"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 10_000) + `"}]}}`,
@@ -52,6 +56,12 @@ func scripted() hosttest.Files {
 		}
 		if name == "read" {
 			more += "[tools.input]\ntype = 'object'\nadditionalProperties = false\nproperties.id = { type = 'integer' }\n" + hosttest.Writes("notes_write")
+		}
+		switch name {
+		case "json", "word", "deep":
+			more += "returns = { anyOf = [{ type = 'object' }, { type = 'string' }] }\n"
+		case "line":
+			more += "returns = { type = 'string' }\n"
 		}
 		for path, content := range hosttest.Plugin("notes-"+name, wasmtest.Answering(body), more) {
 			f[path] = content
@@ -68,7 +78,7 @@ func openScripts(t *testing.T, calls, config string) (*host.Host, *hosttest.Worl
 func openRunner(t *testing.T, runner hosttest.Files, config string) (*host.Host, *hosttest.World) {
 	t.Helper()
 	w := hosttest.New(t, scripted(), runner)
-	for _, name := range []string{"text", "read", "fail", "ask", "huge"} {
+	for _, name := range []string{"text", "json", "word", "line", "deep", "read", "fail", "ask", "huge"} {
 		config = "[[plugins]]\nname = 'notes-" + name + "'\n" + config
 	}
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": strings.ReplaceAll(config, "DIR", w.Dir)})
@@ -86,21 +96,25 @@ func TestCallsOfScripts(t *testing.T) {
 	t.Parallel()
 	many := "[" + strings.TrimSuffix(strings.Repeat(`{"name":"notes_read"},`, 65), ",") + "]"
 	for name, test := range map[string]struct{ calls, want string }{
-		"structured content":   {`[{"name":"notes_read","arguments":{"id":1}}]`, `[{"value":{"n":2}}]`},
-		"text":                 {`[{"name":"notes_text"}]`, `[{"value":"a\nb\n[content of the type image, which a script does not get: call the tool directly]"}]`},
-		"several":              {`[{"name":"notes_fail"},{"name":"notes_read"},{"name":"notes_read"}]`, `[{"error":"no such note"},{"value":{"n":2}},{"value":{"n":2}}]`},
-		"none":                 {`[]`, `[]`},
-		"one that writes":      {`[{"name":"notes_write"}]`, `[{"error":"bulkhead: notes_write writes: call it by write_tool"}]`},
-		"a script":             {`[{"name":"run_script"}]`, `[{"error":"bulkhead: run_script cannot be called by run_script"}]`},
-		"a tool of the host":   {`[{"name":"write_tool","arguments":{"name":"notes_write"}}]`, `[{"error":"Unknown tool: write_tool"}]`},
-		"unknown":              {`[{"name":"__proto__"},{"name":""}]`, `[{"error":"Unknown tool: __proto__"},{"error":"Unknown tool: \"\""}]`},
-		"a name that looks so": {`[{"name":"notes_reаd"}]`, `[{"error":"Unknown tool: notes_reаd"}]`}, // with a Cyrillic letter
-		"wrong arguments":      {`[{"name":"notes_read","arguments":{"id":"x"}}]`, `[{"error":"bulkhead: notes_read was called with arguments that do not match its schema`},
-		"one that asks":        {`[{"name":"notes_ask"}]`, `[{"error":"notes_ask needs an answer of the user, which a script cannot give: call it directly, not by a script"}]`},
-		"no array":             {`{"name":"notes_read"}`, `{"error":{"code":"invalid"`},
-		"no object":            {`[{"name":"notes_read","arguments":[]}]`, `{"error":{"code":"invalid"`},
-		"too many at a time":   {many, `{"error":{"code":"invalid","message":"a script makes at most 64 calls at a time"}}`},
-		"too deep":             {`[{"name":"notes_read","arguments":` + strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200) + `}]`, `{"error":{"code":"invalid"`},
+		"structured content":    {`[{"name":"notes_read","arguments":{"id":1}}]`, `[{"value":{"n":2}}]`},
+		"text":                  {`[{"name":"notes_text"}]`, `[{"value":"a\nb\n[content of the type image, which a script does not get: call the tool directly]"}]`},
+		"text that is JSON":     {`[{"name":"notes_json"}]`, "[{\"value\":{\n \"n\": [3]},\"notes\":[\"one is missing\",\"\\\"x\\\"\"]}]"},
+		"text that is no JSON":  {`[{"name":"notes_word"}]`, `[{"value":"7 notes"}]`},
+		"text that stays text":  {`[{"name":"notes_line"}]`, `[{"value":"7"}]`},
+		"JSON that is too deep": {`[{"name":"notes_deep"}]`, `[{"value":"[[[[`},
+		"several":               {`[{"name":"notes_fail"},{"name":"notes_read"},{"name":"notes_read"}]`, `[{"error":"no such note"},{"value":{"n":2}},{"value":{"n":2}}]`},
+		"none":                  {`[]`, `[]`},
+		"one that writes":       {`[{"name":"notes_write"}]`, `[{"error":"bulkhead: notes_write writes: call it by write_tool"}]`},
+		"a script":              {`[{"name":"run_script"}]`, `[{"error":"bulkhead: run_script cannot be called by run_script"}]`},
+		"a tool of the host":    {`[{"name":"write_tool","arguments":{"name":"notes_write"}}]`, `[{"error":"Unknown tool: write_tool"}]`},
+		"unknown":               {`[{"name":"__proto__"},{"name":""}]`, `[{"error":"Unknown tool: __proto__"},{"error":"Unknown tool: \"\""}]`},
+		"a name that looks so":  {`[{"name":"notes_reаd"}]`, `[{"error":"Unknown tool: notes_reаd"}]`}, // with a Cyrillic letter
+		"wrong arguments":       {`[{"name":"notes_read","arguments":{"id":"x"}}]`, `[{"error":"bulkhead: notes_read was called with arguments that do not match its schema`},
+		"one that asks":         {`[{"name":"notes_ask"}]`, `[{"error":"notes_ask needs an answer of the user, which a script cannot give: call it directly, not by a script"}]`},
+		"no array":              {`{"name":"notes_read"}`, `{"error":{"code":"invalid"`},
+		"no object":             {`[{"name":"notes_read","arguments":[]}]`, `{"error":{"code":"invalid"`},
+		"too many at a time":    {many, `{"error":{"code":"invalid","message":"a script makes at most 64 calls at a time"}}`},
+		"too deep":              {`[{"name":"notes_read","arguments":` + strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200) + `}]`, `{"error":{"code":"invalid"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

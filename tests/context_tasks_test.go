@@ -133,7 +133,7 @@ func specTasks(p *contextProject) []contextTask {
 			find:     []string{"list specs by status and label"},
 			describe: []string{"chant_spec_list"},
 			attempts: []string{`return tools.chant_spec_list({status: "ready", limit: 1})`},
-			script:   `const {specs} = JSON.parse(await tools.chant_spec_list({status: "ready", limit: 2000})); return specs.filter((s) => s.labels?.includes("urgent")).map((s) => s.id)`,
+			script:   `const {specs} = await tools.chant_spec_list({status: "ready", limit: 2000}); return specs.filter((s) => s.labels?.includes("urgent")).map((s) => s.id)`,
 		},
 		{
 			question: "Which specs that are not completed depend on a failed one?",
@@ -144,7 +144,7 @@ func specTasks(p *contextProject) []contextTask {
 			find:     []string{"list specs with dependencies"},
 			describe: []string{"chant_spec_list"},
 			attempts: []string{`return tools.chant_spec_list({limit: 1})`},
-			script: `const {specs} = JSON.parse(await tools.chant_spec_list({limit: 2000}));
+			script: `const {specs} = await tools.chant_spec_list({limit: 2000});
 const failed = new Set(specs.filter((s) => s.status === "failed").map((s) => s.id));
 return specs.filter((s) => s.status !== "completed" && s.depends_on?.some((id) => failed.has(id))).map((s) => s.id)`,
 		},
@@ -157,7 +157,7 @@ return specs.filter((s) => s.status !== "completed" && s.depends_on?.some((id) =
 			find:     []string{"search the text of specs"},
 			describe: []string{"chant_search"},
 			attempts: []string{`return (await tools.chant_search({query: "data protection review", status: "in_progress"})).slice(0, 200)`},
-			script:   `return JSON.parse(await tools.chant_search({query: "data protection review", status: "in_progress"})).map((s) => s.id)`,
+			script:   `return (await tools.chant_search({query: "data protection review", status: "in_progress"})).map((s) => s.id)`,
 		},
 		{
 			question: "Which specs in progress with the label export have all criteria done?",
@@ -167,10 +167,10 @@ return specs.filter((s) => s.status !== "completed" && s.depends_on?.some((id) =
 			})},
 			find:     []string{"list specs by status and label", "details of one spec with criteria"},
 			describe: []string{"chant_spec_list", "chant_spec_get"},
-			attempts: []string{`const r = await tools.chant_spec_list({limit: 1}); return [typeof r, await tools.chant_spec_get({id: "2026-01-01-003-a3a"})]`, `const l = await tools.chant_spec_list({limit: 1}); return [l, await tools.chant_spec_get({id: JSON.parse(l).specs[0].id})]`},
-			script: `const {specs} = JSON.parse(await tools.chant_spec_list({status: "in_progress", limit: 2000}));
+			attempts: []string{`const r = await tools.chant_spec_list({limit: 1}); return [typeof r, await tools.chant_spec_get({id: "2026-01-01-003-a3a"})]`, `const l = await tools.chant_spec_list({limit: 1}); return [l, await tools.chant_spec_get({id: l.specs[0].id})]`},
+			script: `const {specs} = await tools.chant_spec_list({status: "in_progress", limit: 2000});
 const all = await Promise.all(specs.filter((s) => s.labels?.includes("export")).map(({id}) => tools.chant_spec_get({id})));
-return all.map((s) => JSON.parse(s)).filter((s) => !s.body.includes("- [ ]")).map((s) => s.id)`,
+return all.filter((s) => !s.body.includes("- [ ]")).map((s) => s.id)`,
 		},
 	}
 }
@@ -289,7 +289,7 @@ func promptTasks(p *contextProject) []contextTask {
 			find:     []string{"export prompts"},
 			describe: []string{"export_project"},
 			attempts: []string{`return JSON.stringify(await tools.export_project({})).slice(0, 400)`},
-			script:   `const {prompts} = JSON.parse(await tools.export_project({})); return prompts.filter((p) => !p.description).map((p) => p.name)`,
+			script:   `const {prompts} = await tools.export_project({}); return prompts.filter((p) => !p.description).map((p) => p.name)`,
 		},
 		{
 			question: "Which deployed prompts were changed by hand?",
@@ -334,7 +334,7 @@ func mixedTasks(p *contextProject) []contextTask {
 	touched := func(name string) bool {
 		return slices.ContainsFunc(p.changes, func(c contextChange) bool { return !c.archived && slices.Contains(c.touches, name) })
 	}
-	const listFailed = `const {specs} = JSON.parse(await tools.chant_spec_list({status: "failed", limit: 2000}));
+	const listFailed = `const {specs} = await tools.chant_spec_list({status: "failed", limit: 2000});
 ` + topArea
 	return []contextTask{
 		{
@@ -357,7 +357,7 @@ return found.result.filter((p) => installed[p.name] && installed[p.name] !== p.v
 			find:     []string{"list specs by status and label", "list a directory's files", "read many files"},
 			describe: []string{"chant_spec_list", "list_directory", "read_text_file"},
 			attempts: []string{`const {content} = await tools.list_directory({path: "src/mobile"}); return [await tools.chant_spec_list({limit: 1}), content.slice(0, 200), await tools.read_text_file({path: "src/mobile/" + content.split("\n")[0].slice(7)})]`},
-			script: `const {specs} = JSON.parse(await tools.chant_spec_list({status: "in_progress", limit: 2000}));
+			script: `const {specs} = await tools.chant_spec_list({status: "in_progress", limit: 2000});
 ` + topArea + `const {content} = await tools.list_directory({path: "src/" + area});
 const paths = content.split("\n").map((l) => "src/" + area + "/" + l.replace("[FILE] ", ""));
 const all = await Promise.all(paths.map((p) => tools.read_text_file({path: p})));
@@ -383,7 +383,7 @@ return all.filter((c) => c.deltas.some((d) => d.spec.startsWith(area + "-"))).ma
 			attempts: []string{`return [await tools.chant_spec_list({limit: 1}), await tools.aam_search({query: "billing", limit: 1}), JSON.stringify(await tools.export_project({})).slice(0, 400)]`},
 			script: listFailed + `const [found, exported] = await Promise.all([tools.aam_search({query: area, limit: 50}), tools.export_project({})]);
 const words = new Set(found.result.map((p) => p.name.split("-")[0]));
-return JSON.parse(exported).prompts.map((p) => p.name).filter((n) => words.has(n.split("-")[0]))`,
+return exported.prompts.map((p) => p.name).filter((n) => words.has(n.split("-")[0]))`,
 		},
 		{
 			question: "Which capabilities of the area with the most failed specs does no active change touch?",

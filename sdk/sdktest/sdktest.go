@@ -139,7 +139,7 @@ func (r *Result) Text() string {
 
 // CallTool calls a tool. arguments is JSON; if it is empty, the call has no arguments. As with a real host, arguments that violate the tool's
 // schema are an error and do not reach the plugin, unless its manifest sets validate = "plugin". A JSON-RPC error of the plugin is returned
-// as an *sdk.Error.
+// as an *sdk.Error. A result that does not match what the manifest says of it, by output or returns, is returned with an error.
 func (h *Host) CallTool(name, arguments string) (*Result, error) {
 	params := map[string]any{"name": name}
 	if arguments != "" {
@@ -176,7 +176,7 @@ func (h *Host) CallToolParams(params map[string]any) (*Result, error) {
 			out.Texts = append(out.Texts, item.Text)
 		}
 	}
-	return out, nil
+	return out, h.manifest.validateResult(name, out)
 }
 
 // Request sends any request of ABI 1 and returns the result.

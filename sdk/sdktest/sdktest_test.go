@@ -227,3 +227,52 @@ func TestNewRefusesHandlersThatDifferFromManifest(t *testing.T) {
 		})
 	}
 }
+
+// TestResultsMatchManifest checks that a result which differs from what the manifest says of it is an error.
+func TestResultsMatchManifest(t *testing.T) {
+	p := sdk.New()
+	sdk.HandleTool(p, "give", func(_ context.Context, result json.RawMessage) (*sdk.ToolResult, error) {
+		var in struct {
+			Texts      []string
+			Structured json.RawMessage
+			IsError    bool
+		}
+		if err := json.Unmarshal(result, &in); err != nil {
+			return nil, err
+		}
+		out := &sdk.ToolResult{IsError: in.IsError}
+		if in.Structured != nil {
+			out.StructuredContent = in.Structured
+		}
+		for _, text := range in.Texts {
+			out.Content = append(out.Content, sdk.TextContent{Text: text})
+		}
+		return out, nil
+	})
+	const object = `{"type": "object", "required": ["n"]}`
+	for _, c := range []struct {
+		declared, result string
+		valid            bool
+	}{
+		{`output_json = '` + object + `'`, `{"structured": {"n": 1}}`, true},
+		{`output_json = '` + object + `'`, `{"structured": {}}`, false},
+		{`output_json = '` + object + `'`, `{"texts": ["{\"n\": 1}"]}`, false},
+		{`output_json = '` + object + `'`, `{"isError": true}`, true},
+		{`returns_json = '` + object + `'`, `{"structured": {"n": 1}, "texts": ["no"]}`, true},
+		{`returns_json = '` + object + `'`, `{"texts": ["{\"n\": 1}", "a note"]}`, true},
+		{`returns_json = '` + object + `'`, `{"texts": ["{}"]}`, false},
+		{`returns_json = '` + object + `'`, `{"texts": ["n"]}`, false},
+		{`returns.type = "string"`, `{"texts": ["{}"]}`, true},
+		{`returns.type = "string"`, `{"structured": {"n": 1}}`, false},
+		{``, `{"texts": ["{}"]}`, true},
+	} {
+		file := filepath.Join(t.TempDir(), "plugin.toml")
+		text := "manifest = 1\n[[tools]]\nname = 'give'\n" + c.declared + "\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sdktest.New(t, p, file).CallTool("give", c.result); (err == nil) != c.valid {
+			t.Errorf("%s: %s: got %v, want valid %t", c.declared, c.result, err, c.valid)
+		}
+	}
+}

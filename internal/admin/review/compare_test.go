@@ -35,6 +35,7 @@ func TestCompare(t *testing.T) {
 		"properties of a schema":                  {aTool + "input_json = '{\"type\":\"object\",\"properties\":{\"x\":{},\"y\":{},\"z\":{}}}'\n", aTool + "input_json = '{\"type\":\"object\",\"properties\":{\"x\":{},\"y\":{\"type\":\"string\"},\"w\":{}}}'\n", []string{"  tools.a.input: the schema of its arguments changed: adds w; removes z; changes y"}},
 		"arguments of a program":                  {program + aTool + "args = [\"--safe\"]\n", program + aTool, []string{"  tools.a.args: how a call runs the program changed"}},
 		"a module of another kind":                {"", program, []string{"  module.kind: the kind of the module changed"}},
+		"an added shape of results":               {aTool, aTool + "returns.type = 'string'\n", []string{"  tools.a.returns: the schema of what scripts get was added"}},
 		"an added schema":                         {aTool, aTool + "output_json = '{\"type\":\"object\"}'\n", []string{"  tools.a.output: the schema of its results was added"}},
 		"calls become tasks":                      {aTool, aTool + "task = \"required\"\nasks_first = true\n", []string{"  tools.a.task: whether its calls run as tasks was added"}},
 		"the text of failures":                    {aTool, aTool + "failure = \"{tool} {message}\"\n", []string{"  tools.a.failure: the text of failures was added"}},

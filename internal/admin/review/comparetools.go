@@ -73,6 +73,7 @@ func (c *comparison) tool(key string, old, new manifest.Tool) {
 	}
 	c.schema(key+".input", "the schema of its arguments", old.Input, new.Input)
 	c.schema(key+".output", "the schema of its results", old.Output, new.Output)
+	c.schema(key+".returns", "the schema of what scripts get", old.Returns, new.Returns)
 	c.text(key+".args", "how a call runs the program", runText(old), runText(new), false)
 	c.text(key+".task", "whether its calls run as tasks", taskText(old), taskText(new), false)
 	c.text(key+".failure", "the text of failures", old.Failure, new.Failure, false)

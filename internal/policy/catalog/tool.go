@@ -44,11 +44,16 @@ func outputNumbers(m *manifest.Manifest) map[string]int {
 func (t *Tool) listing() gateway.Tool {
 	return gateway.Tool{
 		Name: t.Offered, Title: t.Title, Description: t.Description,
-		Input: t.Input, Output: t.Output, Meta: t.Meta,
+		Input: t.Input, Output: t.Output, Returns: t.Returns, Meta: t.Meta,
 		Icon:     gateway.Icon(t.Plugin.Manifest.Icon),
 		Task:     t.taskSupport(),
 		ReadOnly: !t.Write, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld,
 	}
+}
+
+// ReturnsJSON reports whether the tool is declared to return something else than a string, so that a text that is JSON stands for its value.
+func (t *Tool) ReturnsJSON() bool {
+	return t.Returns != nil && string(rawjson.Member(t.Returns, "type")) != `"string"`
 }
 
 // taskSupport returns how calls of the tool run as tasks.

@@ -167,7 +167,11 @@ func (s *Set) declaration(t *gateway.Tool) string {
 	if !t.ReadOnly {
 		access = "It writes: call it by " + Write + "."
 	}
-	return typescript.Method(t.Name, strings.TrimSpace(t.Description)+"\n"+access, t.Input, t.Output)
+	result := t.Output
+	if result == nil {
+		result = t.Returns
+	}
+	return typescript.Method(t.Name, strings.TrimSpace(t.Description)+"\n"+access, t.Input, result)
 }
 
 // withSchemas returns a tool as the JSON object that tools/list has for it.

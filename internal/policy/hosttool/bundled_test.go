@@ -32,7 +32,7 @@ func bundled(t *testing.T) *Set {
 		}
 		p := Plugin{Name: m.Name}
 		for _, tool := range m.Tools {
-			p.Tools = append(p.Tools, gateway.Tool{Name: tool.Name, Title: tool.Title, Description: tool.Description, Input: tool.Input, Output: tool.Output,
+			p.Tools = append(p.Tools, gateway.Tool{Name: tool.Name, Title: tool.Title, Description: tool.Description, Input: tool.Input, Output: tool.Output, Returns: tool.Returns,
 				ReadOnly: !tool.Write, Destructive: tool.Destructive, OpenWorld: tool.OpenWorld})
 		}
 		plugins = append(plugins, p)

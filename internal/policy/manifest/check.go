@@ -24,6 +24,7 @@ func (m *Manifest) Check() tomlfile.Problems {
 	for i, t := range m.Tools {
 		check(i, "input", t.Input)
 		check(i, "output", t.Output)
+		check(i, "returns", t.Returns)
 		if IsToolName(t.Name) && !IsPortableName(t.Name) {
 			ps = append(ps, tomlfile.Problem{File: m.File, Line: t.Line, Key: fmt.Sprintf("tools[%d].name", i),
 				What: fmt.Sprintf("%s is a tool name that some clients refuse", tomlfile.Quote(t.Name)), Remedy: PortableNames})

@@ -210,6 +210,7 @@ type Tool struct {
 	Failure     string          // template that overrides Server.Failure for this tool; empty: unset
 	Input       json.RawMessage // JSON Schema of the arguments, in compact form, with its keys in the file's order
 	Output      json.RawMessage // JSON Schema of the structured result, in the form of Input; nil if absent
+	Returns     json.RawMessage // JSON Schema of what a script gets of a call of a tool without Output; not listed; nil if absent
 	Meta        json.RawMessage // JSON object that tools/list shows as _meta; nil if absent
 	Command     command.Tool    // how a call runs the program, if the module is a command
 	Task        Task            // whether calls run as tasks

@@ -108,6 +108,7 @@ meta = { "example.com/x" = true }
 name = "list"
 description = "Lists."
 access = "read"
+returns = { type = "array" }
 `
 	m, ps := manifest.Parse("notes/plugin.toml", []byte(text))
 	if err := ps.Err(); err != nil {
@@ -140,7 +141,7 @@ access = "read"
 				Input:  []byte(`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer","default":-1,"enum":[1,1.5],"title":"<é\n>"}}}`),
 				Output: []byte(`{"type":"object","b":null,"a":9007199254740993}`),
 				Meta:   []byte(`{"example.com/x":true}`), Line: 61},
-			{Name: "list", Description: "Lists.", Input: []byte(`{"type":"object"}`), Line: 78},
+			{Name: "list", Description: "Lists.", Input: []byte(`{"type":"object"}`), Returns: []byte(`{"type":"array"}`), Line: 78},
 		},
 	}
 	if diff := cmp.Diff(want, m, cmpopts.IgnoreFields(manifest.Manifest{}, "Dir", "File", "Digest")); diff != "" {
@@ -315,6 +316,10 @@ func TestParseRefuses(t *testing.T) {
 		"a title that is reordered":           {`access = "write"`, "access = \"write\"\ntitle=\"Delete\\u202Eeteled\"", "12", `tools[0].title: "Delete\u202eeteled" has a character that is invisible or reorders text`},
 		"a description with hidden text":      {`access = "write"`, "access = \"write\"\ntitle='a'\n[[tools]]\nname='b'\naccess='read'\ndescription=\"b\\U000E0041\"", "16", "tools[1].description: "},
 		"a schema with hidden text":           {`access = "write"`, "access = \"write\"\n[tools.input]\ntype='object'\nproperties.a={type='string', description=\"a\\u200B\"}", "12", `tools[0].input: "a\u200b" has a character that is invisible or reorders text`},
+		"returns beside output":               {`access = "write"`, "access = \"write\"\noutput_json='{\"type\":\"object\"}'\nreturns = { type = 'string' }", "13", "tools[0].returns: conflicts with output"},
+		"returns that is not JSON":            {`access = "write"`, "access = \"write\"\nreturns_json='{'", "12", "tools[0].returns_json: is not JSON"},
+		"returns that is no object":           {`access = "write"`, "access = \"write\"\nreturns_json='true'", "12", "tools[0].returns_json: cannot be read by all clients: it is not an object"},
+		"returns with a hidden character":     {`access = "write"`, "access = \"write\"\nreturns = { description = \"a\\u202e\" }", "12", `tools[0].returns: "a\u202e" has a character that is invisible or reorders text`},
 		"a property with a hidden character":  {`access = "write"`, "access = \"write\"\noutput_json='{\"type\":\"object\",\"properties\":{\"a\\u202e\":{}}}'", "12", `tools[0].output_json: "a\u202e" has a character that is invisible or reorders text`},
 		"an input that is nested too deep":    {`access = "write"`, "access = \"write\"\ninput_json='{\"type\":\"object\",\"default\":" + strings.Repeat("[", 120) + strings.Repeat("]", 120) + "}'", "12", "tools[0].input_json: cannot be read by all clients: it is nested more than 120 deep"},
 		"an output with a number too large":   {`access = "write"`, "access = \"write\"\noutput_json='{\"type\":\"object\",\"maximum\":1e999}'", "12", "tools[0].output_json: cannot be read by all clients: it has a number"},

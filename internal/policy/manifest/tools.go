@@ -57,6 +57,7 @@ func readTool(t *tomlfile.Table) Tool {
 		Failure:     readFailure(t),
 		Input:       readSchema(t, "input"),
 		Output:      readSchema(t, "output"),
+		Returns:     readReturns(t),
 		Meta:        readable(t, "meta", t.JSON("meta")),
 		Line:        t.Line(),
 	}
@@ -91,27 +92,44 @@ func readTool(t *tomlfile.Table) Tool {
 	return tool
 }
 
-// readSchema returns the schema at key, or the one that the key with the suffix _json has as a JSON string; nil if both are absent.
+// readSchema returns the schema of an object at key, or the one that the key with the suffix _json has as a JSON string; nil if both are
+// absent.
 func readSchema(t *tomlfile.Table, key string) json.RawMessage {
-	asText := key + "_json"
-	if t.Has(key) && t.Has(asText) {
-		t.Fault(asText, fmt.Sprintf("conflicts with %s", key), "keep one of the two")
-	}
-	raw, from, isObject := t.JSON(key), key, t.StringAt(key, "type") == "object"
-	if text := t.String(asText); t.Has(asText) {
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, []byte(text)); err != nil {
-			t.Fault(asText, fmt.Sprintf("is not JSON: %v", err), "write a JSON object")
-			return nil
-		}
-		raw, from, isObject = compact.Bytes(), asText, isObjectSchema(compact.Bytes())
-	}
+	raw, from := schemaAt(t, key)
+	isObject := t.StringAt(key, "type") == "object" || from != key && isObjectSchema(raw)
 	if raw != nil && !isObject {
 		t.Fault(from, "is not the schema of an object, which MCP requires here", `write type = "object" at its top level`)
 		return raw
 	}
 	checkProseIn(t, from, raw)
 	return readable(t, from, raw)
+}
+
+// readReturns returns the schema of what a script gets of a call; nil if absent.
+func readReturns(t *tomlfile.Table) json.RawMessage {
+	raw, from := schemaAt(t, "returns")
+	if raw != nil && (t.Has("output") || t.Has("output_json")) {
+		t.Fault(from, "conflicts with output, which already has the schema of the result", "keep output")
+	}
+	checkProseIn(t, from, raw)
+	return readable(t, from, raw)
+}
+
+// schemaAt returns the value of a schema, unchecked, and the key that has it.
+func schemaAt(t *tomlfile.Table, key string) (raw json.RawMessage, from string) {
+	asText := key + "_json"
+	if t.Has(key) && t.Has(asText) {
+		t.Fault(asText, fmt.Sprintf("conflicts with %s", key), "keep one of the two")
+	}
+	if !t.Has(asText) {
+		return t.JSON(key), key
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, []byte(t.String(asText))); err != nil {
+		t.Fault(asText, fmt.Sprintf("is not JSON: %v", err), "write a JSON object")
+		return nil, asText
+	}
+	return compact.Bytes(), asText
 }
 
 // readable returns the object at key, which is part of the list of tools, unless it would end the parsers of clients, and so the list.

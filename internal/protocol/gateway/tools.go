@@ -20,6 +20,7 @@ type Tool struct {
 	Description string
 	Input       json.RawMessage
 	Output      json.RawMessage
+	Returns     json.RawMessage // schema of the result if Output is nil; not part of tools/list
 	Meta        json.RawMessage
 	ReadOnly    bool
 	Destructive *bool

@@ -16,13 +16,17 @@ const (
 	maxWork  = 16 << 20 // bytes of all schemas that are read, whatever refers to them
 )
 
+// maxLine bounds the members of an object that are on one line, in bytes. Line breaks and indentation cost a model tokens.
+const maxLine = 160
+
 // unknown is the type of what any value matches, or what is not expressed.
 const unknown = "unknown"
 
 // printer returns the types of schemas.
 type printer struct {
 	root     json.RawMessage // the schema to which references refer
-	comments bool            // whether to write comments, and each property on a line of its own
+	comments bool            // whether to write comments, and properties on lines of their own
+	bounds   bool            // whether comments have what a type does not express, such as a maximum
 	refs     []string        // references that are being followed
 	depth    int
 	size     int // bytes of the parts so far
@@ -130,21 +134,24 @@ func literal(value []byte) string {
 
 // object returns the type of an object.
 func (p *printer) object(schema []byte, indent string) string {
-	required, inner, separator := requiredOf(schema), indent+"  ", "; "
-	if p.comments {
-		separator = "\n" + inner
-	}
-	var members []string
+	required, inner := requiredOf(schema), indent+"  "
+	var members, texts []string // without and with comments
+	length, commented := 0, false
 	for name, value := range rawjson.Members(rawjson.Member(schema, "properties")) {
 		if p.size > maxBytes {
 			break
 		}
-		text := key(name) + optional(required, name) + ": " + p.schema(value, inner)
+		text, about := key(name)+optional(required, name)+": "+p.schema(value, inner), ""
 		if p.comments {
-			text = comment(documentation(value), inner) + text + ";"
+			about = comment(p.documentation(value), inner)
 		}
-		members = append(members, text)
-		p.size += len(text)
+		members, texts = append(members, text), append(texts, about+text+";")
+		length, commented = length+len(text), commented || about != "" || strings.Contains(text, "\n")
+		p.size += len(about) + len(text)
+	}
+	lines, separator := commented || p.comments && length > maxLine, "; "
+	if lines {
+		members, separator = texts, "\n"+inner
 	}
 	further := rawjson.Member(schema, "additionalProperties")
 	switch {
@@ -153,11 +160,11 @@ func (p *printer) object(schema []byte, indent string) string {
 		if len(members) == 0 {
 			return further
 		}
-		return braces(members, separator, indent, p.comments) + " & " + further
+		return braces(members, separator, indent, lines) + " & " + further
 	case len(members) == 0 && string(further) != "false":
 		return "Record<string, unknown>"
 	}
-	return braces(members, separator, indent, p.comments)
+	return braces(members, separator, indent, lines)
 }
 
 func braces(members []string, separator, indent string, lines bool) string {
@@ -220,8 +227,11 @@ var noted = []struct{ keyword, as string }{
 const maxNote = 200
 
 // documentation returns the description of a property, and what its type does not express.
-func documentation(schema []byte) string {
+func (p *printer) documentation(schema []byte) string {
 	description, _ := rawjson.Unquote(rawjson.Member(schema, "description"))
+	if !p.bounds {
+		return description
+	}
 	var notes []string
 	for _, n := range noted {
 		if value := rawjson.Member(schema, n.keyword); value != nil && len(value) <= maxNote {

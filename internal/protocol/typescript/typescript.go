@@ -18,17 +18,18 @@ func Method(name, doc string, input, output json.RawMessage) string {
 	out.WriteString(Type(input))
 	out.WriteString("): ")
 	if output == nil {
-		out.WriteString("unknown")
+		out.WriteString(unknown)
 	} else {
-		out.WriteString(Type(output))
+		p := printer{root: output, comments: true}
+		out.WriteString(p.schema(output, ""))
 	}
 	out.WriteByte(';')
 	return out.String()
 }
 
-// Type returns the type of a schema, on several lines, with the descriptions of its properties.
+// Type returns the type of a schema of arguments, with the descriptions and bounds of its properties.
 func Type(schema json.RawMessage) string {
-	p := printer{root: schema, comments: true}
+	p := printer{root: schema, comments: true, bounds: true}
 	return p.schema(schema, "")
 }
 

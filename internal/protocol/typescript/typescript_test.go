@@ -22,13 +22,13 @@ func TestType(t *testing.T) {
 		`{"type":"object"}`: "Record<string, unknown>",
 		`{"type":"object","additionalProperties":false}`:                                                            "{}",
 		`{"type":"object","additionalProperties":{"type":"number"}}`:                                                "Record<string, number>",
-		`{"type":"array","items":{"type":"object","properties":{"a":{}},"additionalProperties":{"type":"number"}}}`: "({\n  a?: unknown;\n} & Record<string, number>)[]",
+		`{"type":"array","items":{"type":"object","properties":{"a":{}},"additionalProperties":{"type":"number"}}}`: "({ a?: unknown } & Record<string, number>)[]",
 		`{"type":"object","properties":{"a-b":{"type":"string","description":"x */ y"},"n":{"type":"integer","default":5,"maximum":9}},"required":["n"]}`: "{\n  /** x * / y */\n  \"a-b\"?: string;\n" +
 			"  /** (integer, default 5, at most 9) */\n  n: number;\n}",
-		`{"$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"}}}},"$ref":"#/$defs/node"}`: "{\n  next?: unknown;\n}",
+		`{"$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"}}}},"$ref":"#/$defs/node"}`: "{ next?: unknown }",
 		`{"$ref":"other.json"}`: "unknown",
-		`{"type":"object","properties":{"a":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`:                    "{\n  a?: string;\n}",
-		`{"allOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"type":"object","properties":{"b":{"type":"string"}}}]}`: "({\n  a?: string;\n} & {\n  b?: string;\n})",
+		`{"type":"object","properties":{"a":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`:                    "{ a?: string }",
+		`{"allOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"type":"object","properties":{"b":{"type":"string"}}}]}`: "({ a?: string } & { b?: string })",
 	} {
 		if got := Type(json.RawMessage(schema)); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", schema, got, want)
@@ -38,7 +38,16 @@ func TestType(t *testing.T) {
 
 func TestMethod(t *testing.T) {
 	got := Method("a-b", "Does it.", json.RawMessage(`{"type":"object","properties":{}}`), json.RawMessage(`{"type":"object","properties":{"n":{"type":"number"}}}`))
-	if want := "/** Does it. */\n\"a-b\"(args: Record<string, unknown>): {\n  n?: number;\n};"; got != want {
+	if want := "/** Does it. */\n\"a-b\"(args: Record<string, unknown>): { n?: number };"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestResultsHaveNoBounds checks that the type of a result is as short as it can be: bounds matter to who writes a value.
+func TestResultsHaveNoBounds(t *testing.T) {
+	object := json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer","minimum":1},"s":{"type":"string"}}}`)
+	want := "it(args: {\n  /** (integer, at least 1) */\n  n: number;\n  s?: string;\n}): { n: number; s?: string };"
+	if got := Method("it", "", object, object); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

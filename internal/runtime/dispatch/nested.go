@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/hosttool"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
@@ -127,59 +129,99 @@ func (n *nestedCalls) parse(params []byte) ([]call.Request, error) {
 
 // result makes a call and returns its result for the script, and whether the call did not run because of others.
 func (n *nestedCalls) result(ctx context.Context, r call.Request) (encoded []byte, busy bool) {
-	result, err := n.call(ctx, r)
+	result, tool, err := n.call(ctx, r)
 	if failed := (*gateway.Failure)(nil); errors.As(err, &failed) {
 		busy = failed.Code == string(engine.CodeQueue)
 	}
-	value, text := scriptValue(r.Name, result, err)
+	value, notes, text := scriptValue(r.Name, tool, result, err)
+	size := len(value) + len(notes)
 	switch {
 	case text != "":
-	case len(value) > maxNestedResult:
-		text = fmt.Sprintf("%s returned %d bytes, more than the %d that a script gets of a call: ask it for less", r.Name, len(value), maxNestedResult)
-	case n.left.Add(-int64(len(value))) < 0:
-		text = fmt.Sprintf("%s returned %d bytes: the results of this script have more than %d bytes together, so make the other calls with another script", r.Name, len(value), maxNestedResults)
+	case size > maxNestedResult:
+		text = fmt.Sprintf("%s returned %d bytes, more than the %d that a script gets of a call: ask it for less", r.Name, size, maxNestedResult)
+	case n.left.Add(-int64(size)) < 0:
+		text = fmt.Sprintf("%s returned %d bytes: the results of this script have more than %d bytes together, so make the other calls with another script", r.Name, size, maxNestedResults)
 	default:
-		return fmt.Appendf(nil, `{"value":%s}`, value), false
+		return fmt.Appendf(nil, `{"value":%s%s}`, value, notes), false
 	}
 	return fmt.Appendf(nil, `{"error":%s}`, rawjson.Quote(visible.Truncate(text, maxNestedError))), busy
 }
 
-func (n *nestedCalls) call(ctx context.Context, r call.Request) (result call.Result, err error) {
+// call makes a call, and returns the called tool, too; nil if it was refused.
+func (n *nestedCalls) call(ctx context.Context, r call.Request) (result call.Result, tool *catalog.Tool, err error) {
 	p := n.script.plugin
 	defer guard.Recover(p.Log, "in a call of a script", &err)
 	end, refused := quota.BeginNested(ctx)
 	if refused != nil {
-		return call.Result{}, refused
+		return call.Result{}, nil, refused
 	}
 	defer func() { end(result.Fuel) }()
-	queued, refused := p.dispatcher.BackendOf(p.view.catalog.Key).pin(r, (*view).enqueueInner)
+	pinned, refused := p.dispatcher.BackendOf(p.view.catalog.Key).pin(r, (*view).enqueueInner)
 	if refused != nil {
-		return call.Result{}, refused
+		return call.Result{}, nil, refused
 	}
-	defer queued.ResponseWritten()
-	return queued.Execute(ctx, n.notifier)
+	defer pinned.ResponseWritten()
+	if q, ok := pinned.Queued.(*queued); ok {
+		tool = q.tool
+	}
+	result, err = pinned.Execute(ctx, n.notifier)
+	return result, tool, err
 }
 
-// scriptValue returns what a script gets of a call: its structured content or its text as JSON, or the text of its error.
-func scriptValue(name string, result call.Result, err error) (value []byte, failure string) {
+// scriptValue returns what a script gets of a call, or the text of its error: the structured content, the JSON in the text of a tool that is
+// declared to return it, or the text as a string. notes is a member with the texts after that JSON.
+func scriptValue(name string, tool *catalog.Tool, result call.Result, err error) (value, notes []byte, failure string) {
 	var failed *gateway.Failure
 	var own *abi.Error
 	switch {
 	case errors.As(err, new(*gateway.Ask)):
-		return nil, name + " needs an answer of the user, which a script cannot give: call it directly, not by a script"
+		return nil, nil, name + " needs an answer of the user, which a script cannot give: call it directly, not by a script"
 	case errors.As(err, &failed) && failed.Text != "":
-		return nil, failed.Text
+		return nil, nil, failed.Text
 	case errors.As(err, &own):
-		return nil, own.Message
+		return nil, nil, own.Message
 	case err != nil:
-		return nil, err.Error()
+		return nil, nil, err.Error()
 	case result.Kind == call.ToolError:
-		return nil, contentText(result.Body)
+		return nil, nil, contentText(result.Body)
 	}
 	if structured := rawjson.Member(result.Body, "structuredContent"); structured != nil {
-		return structured, ""
+		return structured, nil, ""
 	}
-	return rawjson.Quote(contentText(result.Body)), ""
+	if tool != nil && tool.ReturnsJSON() {
+		if value, notes := textJSON(result.Body); value != nil {
+			return value, notes, ""
+		}
+	}
+	return rawjson.Quote(contentText(result.Body)), nil, ""
+}
+
+// textJSON returns the JSON that is the first text of a result, and a member with its further texts; nil if it is no JSON.
+func textJSON(body []byte) (value, notes []byte) {
+	for i, item := range rawjson.Elements(rawjson.Member(body, "content")) {
+		text, _ := itemText(item)
+		switch {
+		case i == 0 && !isJSON([]byte(text)):
+			return nil, nil
+		case i == 0:
+			value = []byte(text)
+		case notes == nil:
+			notes = append([]byte(`,"notes":[`), rawjson.Quote(text)...)
+		default:
+			notes = append(append(notes, ','), rawjson.Quote(text)...)
+		}
+	}
+	if notes != nil {
+		notes = append(notes, ']')
+	}
+	return value, notes
+}
+
+// isJSON reports whether the script's module can parse a text.
+func isJSON(text []byte) bool {
+	s := rawjson.NewScanner(text)
+	s.Value()
+	return s.Refusal() == "" && s.End() && rawjson.Bound(text, math.MaxInt, maxDepth) == nil
 }
 
 // contentText returns the texts of a result's content, and what else it has.

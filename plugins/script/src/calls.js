@@ -18,8 +18,14 @@ const setTimer = globalThis.setTimeout; // timers run when no other job is left
 export class Calls {
   #queue = [];
   #scheduled = false;
+  #note;
 
-  /** Calls a tool by its name; it returns a promise of its structured content, or of its text if it has none. */
+  /** note is called with what a tool says beside its value. */
+  constructor(note) {
+    this.#note = note;
+  }
+
+  /** Calls a tool by its name; it returns a promise of its value as declared, or of its text. */
   call = (name, args = {}) => {
     const error = new ToolError(String(name));
     if (args === null || typeof args !== "object" || Array.isArray(args)) {
@@ -52,6 +58,7 @@ export class Calls {
     const answer = JSON.parse(decode(system.hostCall(encode(request))));
     for (const [i, { resolve, reject, error }] of batch.entries()) {
       const result = Array.isArray(answer) ? answer[i] : { error: answer.error.message };
+      for (const note of result.notes ?? []) this.#note(`${error.tool}: ${note}`);
       if (result.error === undefined) {
         resolve(result.value);
         continue;

@@ -17,7 +17,7 @@ addJSON();
 
 plugin.tool("run_script", async ({ code, arguments: args = {} }) => {
   const out = new Console();
-  const calls = new Calls();
+  const calls = new Calls((line) => out.note(line));
   const rejected = new Map(); // promises that nothing has handled, with their reasons
   setRejected((promise, reason, handled) => (handled ? rejected.delete(promise) : rejected.set(promise, reason)));
   globalThis.console = out.api;
