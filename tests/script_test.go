@@ -56,6 +56,9 @@ func TestScriptsOfClients(t *testing.T) {
 			t.Errorf("%s: got %+v, want %s", name, got, test.want)
 		}
 	}
+	if log := s.log.String(); strings.Contains(log, "the directory of plugins is not used") { // which has the plugin script
+		t.Error(log)
+	}
 }
 
 func sameJSON(t *testing.T, a, b string) bool {

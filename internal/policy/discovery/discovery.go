@@ -112,14 +112,15 @@ func find(o Options, places config.Places, source Source, read configReader) (*F
 	if err != nil || untrusted != nil {
 		return &Found{Untrusted: untrusted}, err
 	}
-	found := &Found{}
+	found := &Found{Options: o}
 	if c != nil {
-		if o.PluginsDir != "" && !slices.ContainsFunc(c.Plugins, func(p config.Plugin) bool { return p.Name != "" }) {
-			o.Log.Warn("the directory of plugins is not used: the config lists the plugins; --no-config leaves it out", "dir", o.PluginsDir, "config", c.File)
-		}
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
 		found.Files, found.Credentials, found.HTTP, found.Clients = c.Files, c.Credentials, c.HTTP, c.Clients
 		found.Sources = c.Sources
+		byName := slices.ContainsFunc(c.Plugins, func(p config.Plugin) bool { return p.Name != "" })
+		if o.PluginsDir != "" && !byName && found.ToolMode() != config.ToolsCode { // which needs the runner of scripts
+			o.Log.Warn("the directory of plugins is not used: the config lists the plugins; --no-config leaves it out", "dir", o.PluginsDir, "config", c.File)
+		}
 		if len(c.Plugins) == 0 && !(o.System.mayBeEmpty && c.Sources.IsSet()) {
 			return nil, &usage.Error{Err: &InvalidError{File: c.File, Included: includedFiles(c), empty: true, sourcesOnly: c.Sources.IsSet(), Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
 				What: "the config names no plugin", Remedy: "add [[plugins]] with `bulkhead add NAME`, for a plugin that `bulkhead search` lists, or `bulkhead add DIR`"}}}}

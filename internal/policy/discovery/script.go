@@ -56,8 +56,10 @@ func (f *Found) addScript() error {
 	}
 	o := f.Options
 	beside, _ := usualFolders(o.System)
+	var watched []string // files without which it is not found
 	for _, dir := range slices.Compact([]string{installDir(o), beside}) {
 		dir = filepath.Join(dir, scriptName)
+		watched = append(watched, filepath.Join(dir, manifest.FileName))
 		if !hasManifest(dir) {
 			continue
 		}
@@ -66,7 +68,7 @@ func (f *Found) addScript() error {
 		case c.Problems.Err() == nil && !c.isHost():
 			return usage.Errorf("%s: its kind is not %q: remove that plugin, or give it another name", dir, manifest.KindScript)
 		case c.Problems.Err() == nil && !c.isBuilt():
-			return f.noScript(dir + " is not built")
+			return f.noScript(dir+" is not built", append(watched, c.Manifest.ModuleFile()))
 		}
 		if filepath.Dir(dir) == beside {
 			if err := checkInstalled(o.System, found); err != nil {
@@ -77,12 +79,17 @@ func (f *Found) addScript() error {
 		f.folders = append(f.folders, dir)
 		return nil
 	}
-	return f.noScript(fmt.Sprintf("%s contains no plugin %s", cmp.Or(installDir(o), beside), scriptName))
+	return f.noScript(fmt.Sprintf("%s contains no plugin %s", cmp.Or(installDir(o), beside), scriptName), watched)
 }
 
-// noScript returns the error of a host that cannot run scripts.
-func (f *Found) noScript(why string) error {
+// noScriptError is the error of a host that cannot run scripts.
+type noScriptError struct {
+	error
+	watched []string // files of which one has to change
+}
+
+func (f *Found) noScript(why string, watched []string) error {
 	beside, _ := usualFolders(f.Options.System)
-	return usage.Errorf("tools = %q needs the plugin that runs scripts: %s\n%s, which needs Node.js; or choose tools = %q",
-		config.ToolsCode, why, fmt.Sprintf("unpack a release archive, which has it beside the program, or build it in a checkout with `bulkhead plugin build -o %s plugins/%s`", shellQuote(beside), scriptName), config.ToolsSearch)
+	return &usage.Error{Err: &noScriptError{watched: watched, error: fmt.Errorf("tools = %q needs the plugin that runs scripts: %s\n%s, which needs Node.js; or choose tools = %q",
+		config.ToolsCode, why, fmt.Sprintf("unpack a release archive, which has it beside the program, or build it in a checkout with `bulkhead plugin build -o %s plugins/%s`", shellQuote(beside), scriptName), config.ToolsSearch)}}
 }

@@ -120,5 +120,8 @@ func WatchedAfter(err error) []string {
 	if invalid := (*InvalidError)(nil); errors.As(err, &invalid) {
 		return invalid.Included
 	}
+	if missing := (*noScriptError)(nil); errors.As(err, &missing) {
+		return missing.watched
+	}
 	return nil
 }
