@@ -30,7 +30,7 @@ func httpURL(t *testing.T, s *server) string {
 }
 
 // postHTTP sends a message with headers, which are alternating names and values.
-func postHTTP(t *testing.T, url, body string, headers ...string) (*http.Response, string) {
+func postHTTP(t testing.TB, url, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -56,7 +56,7 @@ func postHTTP(t *testing.T, url, body string, headers ...string) (*http.Response
 const callMessage = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 
 // modernCall makes a call of 2026-07-28, which needs no session.
-func modernCall(t *testing.T, url, tool, arguments string, headers ...string) (int, string) {
+func modernCall(t testing.TB, url, tool, arguments string, headers ...string) (int, string) {
 	t.Helper()
 	answer, body := postHTTP(t, url, fmt.Sprintf(callMessage, tool, arguments),
 		append(headers, "MCP-Protocol-Version", modernVersion, "Mcp-Method", "tools/call", "Mcp-Name", tool)...)

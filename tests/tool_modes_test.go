@@ -49,18 +49,20 @@ func TestModeOfToolsChangesWhileClientsAreConnected(t *testing.T) {
 				c.want("read_tool", `{"name":"get_current_time","arguments":{"timezone":"UTC"}}`, "Unknown tool")
 				c.want("convert_time", `{}`, "did not match", "missing", "required") // called, and not unknown
 
+				const code = "await tools.fetch({ url: args.url, raw: true });" + // during which the config changes
+					"const { timezone } = await tools.get_current_time({ timezone: 'UTC' });" +
+					"return [timezone, await tools.convert_time({}).catch((error) => error.message)]"
 				result := make(chan string, 1)
 				go func() {
-					result <- c.call("run_script", jsonOf(t, map[string]any{"code": "const a = await tools.fetch({ url: args.url, raw: true }); const b = await tools.get_current_time({ timezone: 'UTC' }); return a.includes('User-agent') && b.timezone",
-						"arguments": map[string]string{"url": c.site.URL + "/held"}}))
+					result <- c.call("run_script", jsonOf(t, map[string]any{"code": code, "arguments": map[string]string{"url": c.site.URL + "/held"}}))
 				}()
 				<-c.site.arrived
-				c.setMode("all")
-				c.wantTools("fetch", "get_current_time", "convert_time")
+				c.setMode("all", "deny_tools = ['convert_time']")
+				c.wantTools("fetch", "get_current_time")
 				c.want("run_script", `{"code":"return 1"}`, "Unknown tool")
 				c.site.release <- struct{}{}
-				if got := <-result; got != `{"value":"UTC"}` {
-					t.Errorf("the script that ran while the mode changed: %s", got)
+				if got := <-result; got != `{"value":["UTC","Unknown tool: convert_time"]}` {
+					t.Errorf("the script that ran while the config changed: %s", got)
 				}
 			})
 		}
@@ -120,17 +122,18 @@ func connectModes(t *testing.T, transport, version string) *modesClient {
 	return c
 }
 
-func (c *modesClient) writeConfig(mode string) {
+// writeConfig writes a config with a mode, and more keys of the plugin time.
+func (c *modesClient) writeConfig(mode string, more ...string) {
 	c.t.Helper()
 	plugins := builtPlugins(c.t, "../plugins/time", "../plugins/fetch")
-	putFile(c.t, c.config, fmt.Sprintf("[server]\nname = 'x'\ntools = %q\n[[plugins]]\npath = %q\nhttp = [{ origin = %q, private = true }]\n[[plugins]]\npath = %q\n",
-		mode, filepath.Join(plugins, "fetch"), c.site.URL, filepath.Join(plugins, "time")))
+	putFile(c.t, c.config, fmt.Sprintf("[server]\nname = 'x'\ntools = %q\n[[plugins]]\npath = %q\nhttp = [{ origin = %q, private = true }]\n[[plugins]]\npath = %q\n%s\n",
+		mode, filepath.Join(plugins, "fetch"), c.site.URL, filepath.Join(plugins, "time"), strings.Join(more, "\n")))
 }
 
 // setMode changes the config and waits for the notification.
-func (c *modesClient) setMode(mode string) {
+func (c *modesClient) setMode(mode string, more ...string) {
 	c.t.Helper()
-	c.writeConfig(mode)
+	c.writeConfig(mode, more...)
 	select {
 	case <-c.changed:
 	case <-time.After(patience):
