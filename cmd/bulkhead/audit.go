@@ -31,6 +31,7 @@ type auditCommand struct {
 	outcomes       []string
 	since          string
 	follow, asJSON bool
+	summary        bool
 }
 
 func newAudit() *cobra.Command {
@@ -46,13 +47,20 @@ With --follow, wait for more until Ctrl-C, also over rotations. Lines that are n
 are reported on stderr with file and line, and skipped. Records that the host could not
 write are shown as a gap, whatever else is selected.
 
+With --summary, show the numbers instead: calls, errors, durations, fuel, bytes and about how
+many tokens, by tool and client; the slowest, what was refused and why, and the tools that are
+granted and were not used. They are counted by the hour, in the state directory, so that only
+new lines are read; they reach further back than the rotated files, by up to 400 days.
+
 Exit codes: 0 success; 1 lines were skipped; 2 usage error, or no audit log is configured;
 3 the log cannot be read.`,
 		Example: `  bulkhead audit --since 1h
   bulkhead audit --plugin chant --tool 'chant_spec_*' --limit 20
   bulkhead audit --outcome denied --outcome failed --since 2026-11-22
   bulkhead audit --client 'token:*' --since 7d
-  bulkhead audit --follow --json`,
+  bulkhead audit --follow --json
+  bulkhead audit --summary --since 7d
+  bulkhead audit --summary --tool 'chant_*' --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr()) },
 	}
@@ -66,8 +74,9 @@ Exit codes: 0 success; 1 lines were skipped; 2 usage error, or no audit log is c
 	f.StringArrayVar(&a.query.Clients, "client", nil, "`client`: the principal (token:ID, oauth:HEX, bearer, local) or the name that a client\nreports; * at the end stands for any rest; repeatable")
 	f.StringArrayVar(&a.outcomes, "outcome", nil, "`outcome`: "+strings.Join(outcomes(), ", ")+"; repeatable")
 	f.StringVar(&a.since, "since", "", "earliest `time`: a duration back from now (30m, 1h, 7d), a date (2026-11-22),\na local time as it is shown (2026-11-22 10:00:00), or RFC 3339 (2026-11-22T10:00:00Z)")
-	f.IntVar(&a.query.Limit, "limit", 0, "at most the newest `n` records (default: all)")
-	f.BoolVar(&a.asJSON, "json", false, "print the records as they are in the log, one JSON object per line")
+	f.IntVar(&a.query.Limit, "limit", 0, "at most the newest `n` records (default: all); with --summary, at most n rows of each table (default 10)")
+	f.BoolVar(&a.summary, "summary", false, "show numbers in place of records, by default those of the last 30 days")
+	f.BoolVar(&a.asJSON, "json", false, "print the records as they are in the log, one JSON object per line; with --summary one\nobject: {\"from\", \"to\", \"total\", \"series\", \"tools\", \"plugins\", \"clients\", \"refused\", \"unused\"}")
 	must(c.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions(outcomes(), cobra.ShellCompDirectiveNoFileComp)))
 	must(c.RegisterFlagCompletionFunc("plugin", func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		return (&options{Options: a.host}).completePlugins(c, args, text)
@@ -94,6 +103,9 @@ func (a *auditCommand) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
+	if a.summary {
+		return a.summarize(ctx, file, stdout, stderr)
+	}
 	skipped, style := false, term.StyleOf(stdout)
 	damaged := func(d audit.Damage) {
 		skipped = true
@@ -115,7 +127,7 @@ func (a *auditCommand) run(ctx context.Context, stdout, stderr io.Writer) error 
 		err = audit.Read(file, a.query, show, damaged)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(stderr, "%s does not exist yet: no call was made since it was configured\n", oneLine(file))
+		reportNoLog(stderr, file)
 		err = nil
 	}
 	if a.follow && ctx.Err() != nil {
@@ -125,6 +137,10 @@ func (a *auditCommand) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	return resultError(nil, !skipped)
+}
+
+func reportNoLog(stderr io.Writer, file string) {
+	fmt.Fprintf(stderr, "%s does not exist yet: no call was made since it was configured\n", oneLine(file))
 }
 
 // parse parses the flags.
@@ -141,6 +157,16 @@ func (a *auditCommand) parse(now time.Time) error {
 	}
 	if a.query.Limit < 0 {
 		return usage.Errorf("--limit: %d is negative", a.query.Limit)
+	}
+	if a.summary {
+		switch {
+		case a.follow:
+			return usage.Errorf("--summary and --follow contradict each other: keep one of the two")
+		case len(a.outcomes) > 0:
+			return usage.Errorf("--outcome does not select the records of --summary, which has all outcomes: leave it out")
+		case a.since == "":
+			a.since = "30d"
+		}
 	}
 	if a.since == "" {
 		return nil

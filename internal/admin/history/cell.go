@@ -62,7 +62,7 @@ func keyOf(e *audit.Entry) (Key, bool) {
 		return Key{}, false
 	}
 	k := Key{Plugin: e.Plugin, Method: e.Method, Tool: e.Tool, Principal: e.Principal}
-	if e.Method == "resources/read" || e.Kind == audit.KindRefused && e.Plugin == "" {
+	if !namesTool(e) {
 		k.Tool = ""
 	}
 	if scheme, _, named := strings.Cut(e.Principal, ":"); !named || scheme == "" {
@@ -72,6 +72,15 @@ func keyOf(e *audit.Entry) (Key, bool) {
 		*text = bounded(*text)
 	}
 	return k, true
+}
+
+// namesTool reports whether the tool of an entry is the name of one: the client chooses the URIs of resources, and the names of what it
+// is refused unless the plugin has such a tool.
+func namesTool(e *audit.Entry) bool {
+	if e.Kind == audit.KindRefused && len(e.Operations) == 0 {
+		return e.Plugin != "" && e.Method == "tools/call"
+	}
+	return e.Method != "resources/read"
 }
 
 // bounded returns at most maxText bytes of a text, without splitting a character.
@@ -156,7 +165,7 @@ func plausible(n int64) int64 { return min(max(n, 0), maxNumber) }
 
 func (s *Stats) countRefused(e *audit.Entry) {
 	r := Refusal{Code: bounded(e.Code), Reason: bounded(e.Reason), Count: 1 + plausible(e.Further), Last: e.Time}
-	if e.Plugin == "" {
+	if !namesTool(e) {
 		r.Example = bounded(e.Tool)
 	}
 	if len(e.Operations) > 0 {

@@ -389,7 +389,7 @@ func TestDamagedPartIsCountedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.check(filepath.Base(path), f.written, time.Time{})
-			if uses, _, err := f.open().LastUses(t.Context()); err != nil || len(uses) < 10 {
+			if uses, _, err := f.open().LastUses(t.Context(), audit.Query{}); err != nil || len(uses) < 10 {
 				t.Fatalf("%s: %d uses, %v", filepath.Base(path), len(uses), err)
 			}
 		}
@@ -462,7 +462,7 @@ func TestLastUses(t *testing.T) {
 			want[k] = e.Time
 		}
 	}
-	uses, from, err := h.LastUses(t.Context())
+	uses, from, err := h.LastUses(t.Context(), audit.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}

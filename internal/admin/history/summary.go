@@ -177,8 +177,7 @@ func (s *summarizing) add(begin time.Time, h *hour) {
 	s.Lost += h.Lost
 	step := int(begin.Sub(s.From) / s.Step)
 	for _, c := range h.Cells {
-		like := audit.Entry{Time: s.query.Since, Plugin: c.Plugin, Tool: c.Tool, Principal: c.Principal, Client: c.Client}
-		if !s.query.Matches(like) {
+		if !c.Key.matches(s.query) {
 			continue
 		}
 		s.Total.merge(&c.Stats)
@@ -191,6 +190,11 @@ func (s *summarizing) add(begin time.Time, h *hour) {
 			row.Series[step] += c.Calls
 		}
 	}
+}
+
+// matches reports whether q selects k, whatever its times and outcomes.
+func (k Key) matches(q audit.Query) bool {
+	return q.Matches(audit.Entry{Time: q.Since, Plugin: k.Plugin, Tool: k.Tool, Principal: k.Principal, Client: k.Client})
 }
 
 func (s *summarizing) row(kind int, k Key) *Row {
@@ -215,9 +219,9 @@ func (s *summarizing) result() *Summary {
 	return &s.Summary
 }
 
-// LastUses returns the last use of each tool by each client, the earliest first, and the time from which on no use is missing. It does
-// not read the log: call Update first.
-func (h *History) LastUses(ctx context.Context) ([]Use, time.Time, error) {
+// LastUses returns the last use of each selected tool by each client, the earliest first, and the time from which on no use is missing. It
+// does not read the log: call Update first.
+func (h *History) LastUses(ctx context.Context, q audit.Query) ([]Use, time.Time, error) {
 	var all []Use
 	var from time.Time
 	err := h.readStored(ctx, func(st *state) error {
@@ -226,5 +230,6 @@ func (h *History) LastUses(ctx context.Context) ([]Use, time.Time, error) {
 		}
 		return h.store.part(st, usesPart, &all)
 	})
-	return all, from, err
+	q.Outcomes = nil
+	return slices.DeleteFunc(all, func(u Use) bool { return !u.matches(q) }), from, err
 }

@@ -49,3 +49,19 @@ func TestFilesAndDevicesAreNoTerminals(t *testing.T) {
 		}
 	}
 }
+
+func TestUnicodeFollowsLocale(t *testing.T) {
+	for _, c := range []struct {
+		all, ctype, lang string
+		want             bool
+	}{
+		{"", "", "en_GB.UTF-8", true}, {"", "", "C.utf8", true}, {"", "C", "en_GB.UTF-8", false}, {"de_DE.UTF-8", "C", "C", true}, {"", "", "C", false}, {"", "", "", false},
+	} {
+		t.Setenv("LC_ALL", c.all)
+		t.Setenv("LC_CTYPE", c.ctype)
+		t.Setenv("LANG", c.lang)
+		if got := term.CanShowUnicode(&bytes.Buffer{}); got != c.want {
+			t.Errorf("%+v: got %t", c, got)
+		}
+	}
+}

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+)
+
+// auditSummary is the result of audit --summary.
+type auditSummary struct {
+	Log     string            `json:"log"`
+	From    time.Time         `json:"from"`
+	To      time.Time         `json:"to"`
+	Begins  time.Time         `json:"history_begins,omitzero"`
+	Step    int64             `json:"step_s"`
+	Total   history.Figures   `json:"total"`
+	Series  []history.Figures `json:"series"`
+	Tools   []summaryRow      `json:"tools"`
+	Plugins []summaryRow      `json:"plugins"`
+	Clients []summaryRow      `json:"clients"`
+	Refused []history.Refused `json:"refused"`
+	Unused  *unusedTools      `json:"unused,omitempty"` // absent without a config
+	Lost    int64             `json:"lost"`             // records that could not be written
+	Damaged int64             `json:"damaged"`          // lines that are no records
+
+	slowest []summaryRow
+}
+
+type summaryRow struct {
+	history.Key
+	history.Figures
+	Series []int64 `json:"series"` // calls of each step
+}
+
+// unusedTools are tools that are granted and were not used.
+type unusedTools struct {
+	Since time.Time        `json:"since"`
+	Tools []history.Unused `json:"tools"`
+}
+
+// summarize prints what the history of the log at a path has.
+func (a *auditCommand) summarize(ctx context.Context, file string, stdout, stderr io.Writer) error {
+	state, err := discovery.StateDir(a.host.System)
+	if err != nil {
+		return err
+	}
+	h, err := history.Open(state, file)
+	if err != nil {
+		return err
+	}
+	noLog := false
+	err = h.Update(ctx, func(p history.Progress) {
+		noLog = p.NoLog
+		if p.Unread > 0 && term.CanRedraw(stderr) {
+			fmt.Fprintf(stderr, "\rreading %s: %.1f MB remain  ", oneLine(file), float64(p.Unread)/1e6)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if noLog {
+		reportNoLog(stderr, file)
+	}
+	width, _ := term.Size(stdout)
+	width = min(width, 160)
+	s, err := h.Summary(ctx, history.Query{Select: a.query, Steps: max(10, width-30)})
+	if err != nil {
+		return err
+	}
+	r := newAuditSummary(file, s)
+	if a.file == "" {
+		if r.Unused, err = a.unused(ctx, h); err != nil {
+			return err
+		}
+	}
+	if a.asJSON {
+		return printJSON(stdout, r)
+	}
+	glyphs := chart.ASCII
+	if term.CanShowUnicode(stdout) {
+		glyphs = chart.Blocks
+	}
+	return printPage(stdout, func(w page) {
+		summaryPage{page: w, glyphs: glyphs, width: width, rows: cmp.Or(a.query.Limit, 10)}.print(r)
+	})
+}
+
+func newAuditSummary(file string, s *history.Summary) auditSummary {
+	r := auditSummary{
+		Log: file, From: s.From, To: s.To, Begins: s.Since, Step: int64(s.Step.Seconds()), Total: s.Total.Figures(), Refused: s.Refused(), Lost: s.Lost, Damaged: s.Damaged,
+		Tools: summaryRows(s.Tools), Plugins: summaryRows(s.Plugins), Clients: summaryRows(s.Clients), slowest: summaryRows(s.Slowest()),
+	}
+	for i := range s.Series {
+		r.Series = append(r.Series, s.Series[i].Figures())
+	}
+	return r
+}
+
+func summaryRows(rows []history.Row) []summaryRow {
+	all := make([]summaryRow, len(rows))
+	for i := range rows {
+		all[i] = summaryRow{rows[i].Key, rows[i].Figures(), rows[i].Series}
+	}
+	return all
+}
+
+// unused returns the granted tools that were not used in the selected time, or since the history began.
+func (a *auditCommand) unused(ctx context.Context, h *history.History) (*unusedTools, error) {
+	uses, from, err := h.LastUses(ctx, a.query)
+	if err != nil {
+		return nil, err
+	}
+	policies, err := explain.Grants(a.host, explain.Question{})
+	if err != nil {
+		return nil, err
+	}
+	granted := history.Granted(policies, a.query)
+	since := a.query.Since
+	if from.After(since) {
+		since = from
+	}
+	return &unusedTools{since, history.FindUnused(granted, uses, since)}, nil
+}
+
+// summaryPage prints an auditSummary.
+type summaryPage struct {
+	page
+	glyphs chart.Glyphs
+	width  int
+	rows   int // of each table
+}
+
+// column is a column of numbers.
+type column struct {
+	heading string
+	value   func(history.Figures) string
+}
+
+var (
+	callsColumn   = column{"calls", func(f history.Figures) string { return count(f.Calls) }}
+	errorsColumn  = column{"errors", func(f history.Figures) string { return count(f.Errors) }}
+	refusedColumn = column{"refused", func(f history.Figures) string { return count(f.Refused) }}
+	durations     = []column{
+		{"p50", func(f history.Figures) string { return microseconds(f.P50) }},
+		{"p95", func(f history.Figures) string { return microseconds(f.P95) }},
+		{"p99", func(f history.Figures) string { return microseconds(f.P99) }},
+	}
+	tokensColumn = column{"tokens", func(f history.Figures) string { return "~" + count(f.Tokens) }}
+)
+
+func (p summaryPage) print(r auditSummary) {
+	fmt.Fprintf(p, "%s  %s to %s\n", p.style.Title("calls"), r.From.Local().Format("2006-01-02 15:04"), r.To.Local().Format("2006-01-02 15:04"))
+	if r.Begins.After(r.From) {
+		fmt.Fprintf(p, "       the log begins at %s\n", r.Begins.Local().Format(time.DateTime))
+	}
+	t := r.Total
+	fmt.Fprintf(p, "%s calls, %s errors, %s refused; p50 %s, p95 %s, p99 %s, longest %s\n",
+		count(t.Calls), count(t.Errors), count(t.Refused), microseconds(t.P50), microseconds(t.P95), microseconds(t.P99), microseconds(t.Longest))
+	fmt.Fprintf(p, "%s in, %s out, about %s tokens; fuel %s\n", bytesOf(t.BytesIn), bytesOf(t.BytesOut), count(t.Tokens), count(int64(min(t.Fuel, math.MaxInt64))))
+	for _, note := range []struct {
+		n    int64
+		what string
+	}{{r.Lost, "records could not be written, and are missing"}, {r.Damaged, "lines of the log are no records, and are not counted"}} {
+		if note.n > 0 {
+			fmt.Fprintf(p, "%s %s %s\n", p.paint("warning:"), count(note.n), note.what)
+		}
+	}
+	p.series(r)
+	p.table("tools", "calls", r.Tools, []column{callsColumn, errorsColumn, refusedColumn, durations[0], durations[1], durations[2], tokensColumn}, toolName)
+	p.table("slowest", "p95", r.slowest, []column{durations[0], durations[1], durations[2], callsColumn}, toolName)
+	p.table("clients", "calls", r.Clients, []column{callsColumn, errorsColumn, refusedColumn, tokensColumn}, clientName)
+	p.refused(r.Refused)
+	p.unused(r.Unused)
+}
+
+// series prints the calls and errors of each step.
+func (p summaryPage) series(r auditSummary) {
+	step := time.Duration(r.Step) * time.Second
+	fmt.Fprintf(p, "\n%s  %s for each character\n", p.style.Title("over time"), strings.TrimSuffix(strings.TrimSuffix(step.String(), "0s"), "0m"))
+	for _, c := range []struct {
+		name  string
+		value func(history.Figures) int64
+	}{
+		{"calls", func(f history.Figures) int64 { return f.Calls }}, {"errors", func(f history.Figures) int64 { return f.Errors }},
+		{"refused", func(f history.Figures) int64 { return f.Refused }}, {"p95", func(f history.Figures) int64 { return f.P95 }},
+	} {
+		values, top := make([]int64, len(r.Series)), int64(0)
+		for i, f := range r.Series {
+			values[i] = c.value(f)
+			top = max(top, values[i])
+		}
+		most := count(top)
+		if c.name == "p95" {
+			most = microseconds(top)
+		}
+		fmt.Fprintf(p, "%-8s |%s|  at most %s\n", c.name, p.glyphs.Sparkline(values), most)
+	}
+}
+
+// table prints rows with their columns, a bar of what they are sorted by, and their names.
+func (p summaryPage) table(title, by string, rows []summaryRow, columns []column, name func(history.Key) string) {
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(p, "\n%s\n", p.style.Title(title))
+	line := ""
+	for _, c := range columns {
+		line += fmt.Sprintf("%7s ", c.heading)
+	}
+	fmt.Fprintln(p, strings.TrimRight(line, " "))
+	const bar = 7
+	room := max(16, p.width-8*len(columns)-bar-1)
+	size := func(f history.Figures) int64 {
+		if by == "p95" {
+			return f.P95
+		}
+		return f.Calls
+	}
+	for _, row := range rows[:min(p.rows, len(rows))] {
+		line := ""
+		for _, c := range columns {
+			line += fmt.Sprintf("%7s ", c.value(row.Figures))
+		}
+		drawn := p.glyphs.Bar(size(row.Figures), size(rows[0].Figures), bar)
+		fmt.Fprintf(p, "%s%s%s %s\n", line, drawn, strings.Repeat(" ", bar-utf8.RuneCountInString(drawn)), visible.Truncate(name(row.Key), room))
+	}
+	p.more(len(rows))
+}
+
+// more says that rows are left out.
+func (p summaryPage) more(n int) {
+	if n > p.rows {
+		fmt.Fprintf(p, "and %d more: --limit %d\n", n-p.rows, n)
+	}
+}
+
+func (p summaryPage) refused(all []history.Refused) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(p, "\n%s\n%7s latest\n", p.style.Title("refused"), "times")
+	for _, r := range all[:min(p.rows, len(all))] {
+		what := toolName(history.Key{Plugin: r.Plugin, Method: r.Method, Tool: r.Tool})
+		if r.Op != "" {
+			what += ": " + oneLine(r.Op)
+		}
+		if r.Example != "" {
+			what += " " + oneLine(r.Example)
+		}
+		why := oneLine(r.Code)
+		if r.Reason != "" {
+			why += ", " + oneLine(r.Reason)
+		}
+		fmt.Fprintf(p, "%7s %s  %s  %s\n", count(r.Count), r.Last.Local().Format(time.DateTime), p.style.Bad(why), visible.Truncate(what, max(20, p.width-32-utf8.RuneCountInString(why))))
+	}
+	p.more(len(all))
+}
+
+func (p summaryPage) unused(u *unusedTools) {
+	if u == nil {
+		return
+	}
+	fmt.Fprintf(p, "\n%s  granted, and not used since %s: %d tools\n", p.style.Title("unused"), u.Since.Local().Format("2006-01-02 15:04"), len(u.Tools))
+	for _, t := range u.Tools[:min(p.rows, len(u.Tools))] {
+		last := "no use recorded"
+		if !t.Last.IsZero() {
+			last = "last used " + t.Last.Local().Format(time.DateTime)
+		}
+		fmt.Fprintf(p, "  %s  %s\n", oneLine(t.Tool), last)
+	}
+	p.more(len(u.Tools))
+}
+
+// toolName names what was called.
+func toolName(k history.Key) string {
+	switch {
+	case k.Tool == "":
+		return strings.TrimSpace(oneLine(k.Plugin) + " " + oneLine(k.Method))
+	case k.Method == "tools/call":
+		return oneLine(k.Tool)
+	}
+	return oneLine(k.Method) + " " + oneLine(k.Tool)
+}
+
+func clientName(k history.Key) string {
+	if k.Plugin != "" {
+		return oneLine(k.Plugin)
+	}
+	return cmp.Or(strings.TrimSpace(oneLine(k.Client)+" "+map[bool]string{true: "(" + oneLine(k.Principal) + ")"}[k.Principal != "" && k.Principal != "local"]), "(unnamed)")
+}
+
+// count formats a number with at most five characters.
+func count(n int64) string {
+	if n < 10_000 {
+		return fmt.Sprint(n)
+	}
+	short := float64(n)
+	for _, unit := range "kMGTP" {
+		if short /= 1000; short < 999.5 {
+			return fmt.Sprintf("%.3g%c", short, unit)
+		}
+	}
+	return fmt.Sprintf("%.3gE", short/1000)
+}
+
+// bytesOf formats a number of bytes.
+func bytesOf(n int64) string {
+	if text := count(n); text[len(text)-1] >= 'A' {
+		return text + "B"
+	}
+	return fmt.Sprint(n) + " bytes"
+}
+
+// microseconds formats a duration with few digits.
+func microseconds(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	d := time.Duration(n) * time.Microsecond
+	if d < 10*time.Second {
+		d = d.Round(roundingOf(n))
+	} else {
+		d = d.Round(time.Second)
+	}
+	return d.String()
+}

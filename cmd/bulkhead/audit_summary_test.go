@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+)
+
+// summarize runs audit --summary over a log with these lines, whose %s is replaced by a time an hour ago.
+func summarize(t *testing.T, asJSON bool, lines ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "audit.jsonl")
+	text := strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "%s", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	state := map[string]string{"XDG_STATE_HOME": filepath.Join(dir, "state"), "HOME": dir, "LocalAppData": dir}
+	a := auditCommand{file: file, summary: true, asJSON: asJSON, host: host.Options{System: discovery.System{
+		LookupEnv: func(name string) (string, bool) { value, ok := state[name]; return value, ok }, Dir: dir,
+	}}}
+	var out, errs bytes.Buffer
+	if err := a.run(context.Background(), &out, &errs); err != nil {
+		t.Fatal(err, errs.String())
+	}
+	return out.String()
+}
+
+var summaryLines = []string{
+	`{"time":"%s","kind":"call","id":"1","plugin":"notes","method":"tools/call","tool":"notes_add","client":"editor 1","principal":"local","outcome":"ok","duration_us":1500,"bytes_out":40000}`,
+	`{"time":"%s","kind":"call","id":"2","plugin":"notes","method":"tools/call","tool":"notes_add","client":"editor 1","principal":"local","outcome":"failed","code":"timeout","duration_us":2000000}`,
+	`{"time":"%s","kind":"refused","id":"3","plugin":"git","method":"tools/call","tool":"git_push","principal":"token:ci","outcome":"denied","code":"not_granted"}`,
+	`{"time":"%s","kind":"refused","id":"1","plugin":"notes","method":"tools/call","tool":"notes_add","outcome":"denied","code":"denied","operations":[{"op":"fs/write","target":"/etc/\u001b[2J\u202ehosts","outcome":"denied","count":1}]}`,
+	`{"time":"%s","kind":"refused","id":"4","method":"tools/call","tool":"\u001b]0;x\u0007guess","client":"\u202e","outcome":"denied","code":"unknown"}`,
+	`no record`,
+}
+
+func TestSummaryShowsNumbers(t *testing.T) {
+	for _, locale := range []string{"C", "C.UTF-8"} {
+		t.Setenv("LC_ALL", locale)
+		text := summarize(t, false, summaryLines...)
+		for _, want := range []string{
+			"2 calls, 1 errors, 3 refused", "longest 2s", "1 lines of the log are no records", "notes_add: fs/write /etc/", "not_granted  git_push", "unknown  tools/call", "editor 1",
+			"(token:ci)",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the output lacks %q:\n%s", locale, want, text)
+			}
+		}
+		if strings.ContainsAny(text, "\x1b\x07\u202e") {
+			t.Errorf("%s: the output has control characters: %q", locale, text)
+		}
+		if strings.ContainsAny(text, "█▁") != (locale == "C.UTF-8") {
+			t.Errorf("%s: the bars do not fit the locale:\n%s", locale, text)
+		}
+		for line := range strings.Lines(text) {
+			if n := len([]rune(line)); n > 81 {
+				t.Errorf("%s: a line has %d characters: %s", locale, n, line)
+			}
+		}
+	}
+}
+
+func TestSummaryAsJSON(t *testing.T) {
+	var got struct {
+		Total  struct{ Calls, Errors, Refused, Tokens int64 }
+		Series []struct{ Calls int64 }
+		Tools  []struct {
+			Tool   string
+			Series []int64
+		}
+		Refused []struct{ Tool, Op, Code, Example string }
+		Damaged int64
+	}
+	text := summarize(t, true, summaryLines...)
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err, text)
+	}
+	if got.Total.Calls != 2 || got.Total.Errors != 1 || got.Total.Refused != 3 || got.Total.Tokens != 10_000 || got.Damaged != 1 || len(got.Refused) != 3 {
+		t.Errorf("got %+v", got)
+	}
+	if len(got.Tools) == 0 || got.Tools[0].Tool != "notes_add" || len(got.Tools[0].Series) != len(got.Series) {
+		t.Errorf("got the tools %+v", got.Tools)
+	}
+	if strings.ContainsAny(text, "\x1b\u202e") {
+		t.Error("the output has control characters")
+	}
+}
+
+func TestSummaryRefusesOtherFlags(t *testing.T) {
+	for want, a := range map[string]auditCommand{
+		"--follow":  {summary: true, follow: true},
+		"--outcome": {summary: true, outcomes: []string{"ok"}},
+	} {
+		if err := a.run(t.Context(), &bytes.Buffer{}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 9999: "9999", 10_000: "10k", 999_499: "999k", 999_500: "1M", 57_512_000: "57.5M", 1<<63 - 1: "9.22E"} {
+		if got := count(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "-", 12: "10µs", 1_234: "1.23ms", 2_000_000: "2s", 125_400_000: "2m5s"} {
+		if got := microseconds(n); got != want {
+			t.Errorf("%d µs: %s, want %s", n, got, want)
+		}
+	}
+	if got := bytesOf(12) + " " + bytesOf(12_000); got != "12 bytes 12kB" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,120 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+)
+
+// Figures are the numbers of Stats that people read.
+type Figures struct {
+	Calls    int64                   `json:"calls"`
+	Errors   int64                   `json:"errors"`
+	Refused  int64                   `json:"refused"` // calls, requests and operations
+	Outcomes map[audit.Outcome]int64 `json:"outcomes,omitempty"`
+	Codes    map[string]int64        `json:"codes,omitempty"` // of calls that failed
+	P50      int64                   `json:"p50_us"`
+	P95      int64                   `json:"p95_us"`
+	P99      int64                   `json:"p99_us"`
+	Longest  int64                   `json:"longest_us"`
+	Fuel     uint64                  `json:"fuel"`
+	BytesIn  int64                   `json:"bytes_in"`
+	BytesOut int64                   `json:"bytes_out"`
+	Tokens   int64                   `json:"tokens"` // estimate
+}
+
+// Figures returns the numbers of s.
+func (s *Stats) Figures() Figures {
+	// The middle of the bucket of the longest call can be longer than the call.
+	percentile := func(p float64) int64 { return min(s.Durations.Percentile(p).Microseconds(), s.Longest) }
+	return Figures{
+		Calls: s.Calls, Errors: s.Errors(), Refused: s.Refusals(), Outcomes: s.Outcomes, Codes: s.Codes,
+		P50: percentile(0.5), P95: percentile(0.95), P99: percentile(0.99), Longest: s.Longest,
+		Fuel: s.Fuel, BytesIn: s.BytesIn, BytesOut: s.BytesOut, Tokens: s.Tokens(),
+	}
+}
+
+// Slowest returns the tools by their 95th percentile, the slowest first.
+func (s *Summary) Slowest() []Row {
+	type timed struct {
+		Row
+		p95 time.Duration
+	}
+	var all []timed
+	for _, row := range s.Tools {
+		if len(row.Durations) > 0 {
+			all = append(all, timed{row, row.Durations.Percentile(0.95)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(b.p95, a.p95) })
+	rows := make([]Row, len(all))
+	for i, t := range all {
+		rows[i] = t.Row
+	}
+	return rows
+}
+
+// Refused is a Refusal of a tool, or of what no plugin has.
+type Refused struct {
+	Plugin string `json:"plugin,omitempty"`
+	Method string `json:"method,omitempty"`
+	Tool   string `json:"tool,omitempty"`
+	Refusal
+}
+
+// Refused returns what was refused, the most frequent first.
+func (s *Summary) Refused() []Refused {
+	var all []Refused
+	for _, row := range s.Tools {
+		for _, r := range row.Stats.Refused {
+			all = append(all, Refused{row.Plugin, row.Method, row.Tool, r})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Refused) int { return cmp.Compare(b.Count, a.Count) })
+	return all
+}
+
+// Unused is a tool that is granted and was not used in a time.
+type Unused struct {
+	Plugin string    `json:"plugin"`
+	Tool   string    `json:"tool"`
+	Last   time.Time `json:"last_used,omitzero"` // zero: never since the history began
+}
+
+// FindUnused returns which of the granted tools have no use since a time, with their last ones.
+func FindUnused(granted []Unused, uses []Use, since time.Time) []Unused {
+	last := map[[2]string]time.Time{}
+	for _, u := range uses {
+		name := [2]string{u.Plugin, u.Tool}
+		if u.Method == "tools/call" && u.Last.After(last[name]) {
+			last[name] = u.Last
+		}
+	}
+	var unused []Unused
+	for _, t := range granted {
+		if t.Last = last[[2]string{t.Plugin, t.Tool}]; t.Last.Before(since) {
+			unused = append(unused, t)
+		}
+	}
+	return unused
+}
+
+// Granted returns the tools that are offered and that q selects.
+func Granted(policies explain.Policies, q audit.Query) []Unused {
+	q.Clients = nil
+	var all []Unused
+	for _, p := range policies.Plugins {
+		if p.Policy == nil || p.Problem != "" {
+			continue
+		}
+		for _, t := range p.Tools {
+			if k := (Key{Plugin: p.Name, Tool: t.Name}); t.Offered && k.matches(q) {
+				all = append(all, Unused{Plugin: p.Name, Tool: t.Name})
+			}
+		}
+	}
+	return all
+}
