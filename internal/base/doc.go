@@ -15,6 +15,7 @@
 //   - visible: replaces invisible code points in untrusted text
 //   - usage: the error that the caller can correct, exit code 2
 //   - term: what a terminal can display, colours and width
+//   - chart: bars and sparklines as text, charts as SVG
 //   - progress: progress of concurrent tasks
 //   - linequeue: log lines for a writer that may block
 //
