@@ -4,6 +4,8 @@ package sandbox
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -258,7 +260,7 @@ func TestBoxCallsItsHost(t *testing.T) {
 			asked++
 			return abi.HTTPResponse{Status: 204}, nil
 		},
-		Changing: func(context.Context) { changes++ },
+		Changing: func(_ context.Context, state bool) error { changes++; return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -270,6 +272,13 @@ func TestBoxCallsItsHost(t *testing.T) {
 		changes = 0
 		if _, err := operations[op].do(box, t.Context(), []byte("{}")); err == nil || changes != 1 {
 			t.Errorf("%s: got %v; %d changes were announced, want one", op, err, changes)
+		}
+	}
+	box.config.Changing = func(_ context.Context, state bool) error { return fmt.Errorf("of state: %t", state) }
+	for _, op := range []string{abi.OpGitCommitBranch, abi.OpGitCommit, abi.OpGitCreateBranch, abi.OpGitReset, abi.OpGitAdd} {
+		var denied *abi.HostError
+		if _, err := operations[op].do(box, t.Context(), []byte("{}")); !errors.As(err, &denied) || denied.Code != abi.HostDenied || denied.Message != "of state: false" {
+			t.Errorf("%s: got %v, want it to be denied", op, err)
 		}
 	}
 	if _, err := new(Box).fetch(t.Context(), abi.HTTPRequest{}); err == nil {

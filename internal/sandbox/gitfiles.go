@@ -14,7 +14,9 @@ import (
 
 // gitAdd stages files that the module may read itself.
 func (b *Box) gitAdd(ctx context.Context, q abi.GitAdd) (abi.GitAdded, error) {
-	b.changing(ctx)
+	if err := b.changingRepository(ctx); err != nil {
+		return abi.GitAdded{}, err
+	}
 	// Nothing is recorded for each file, since the operation is recorded with its result.
 	return b.git.Add(ctx, q, moduleFiles{b.tree(&faults{}, "", new(denials))})
 }

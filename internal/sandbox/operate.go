@@ -73,8 +73,10 @@ func ofGit[P, R any](do func(*git.Ops, context.Context, P) (R, error), target st
 
 // ofChange is ofGit for a method that changes a repository.
 func ofChange[P, R any](do func(*git.Ops, context.Context, P) (R, error), target string) operation {
-	return ofBox(func(b *Box, ctx context.Context, p P) (R, error) {
-		b.changing(ctx)
+	return ofBox(func(b *Box, ctx context.Context, p P) (result R, err error) {
+		if err := b.changingRepository(ctx); err != nil {
+			return result, err
+		}
 		return do(b.git, ctx, p)
 	}, target)
 }

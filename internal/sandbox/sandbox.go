@@ -58,8 +58,9 @@ type Config struct {
 	GitUser func(context.Context) (git.UserConfig, error)
 	// Claimed returns the subset of the names that other plugins claim; nil means that no other plugin claims any.
 	Claimed func(context.Context, abi.Claims) (abi.Claims, error)
-	// Changing is called before a call changes a file or repository; nil means that no call is needed.
-	Changing func(context.Context)
+	// Changing is called before a call changes a repository or a file, which may be in the directory State. Its error denies the change. nil means
+	// that no call is needed.
+	Changing func(_ context.Context, state bool) error
 	// Asks are the kinds of grants that the manifest requests. They decide only what the plugin and the log are told about a refusal.
 	Asks Asks
 	// Lock performs the operation lock, as Locks.Lock does in the host process; nil means that nothing can be locked.
@@ -198,7 +199,7 @@ func (b *Box) tree(caller Caller, dir string, log *denials) *vfs.FS {
 		Charge:     func(entries int) { caller.Spend(entries * entryCost) },
 		Context:    caller.Context,
 		FileMode:   func() fs.FileMode { return callOf(caller.Context()).fileMode() },
-		Changing:   func() { b.changing(caller.Context()) },
+		Changing:   func(mount string) error { return b.changing(caller.Context(), mount == b.config.State) },
 		Errno:      caller.Errno,
 		OnError: func(op, path string, err error) {
 			caller.Fault(fmt.Errorf("%s %q: %w", op, bounded(path), usage.Cause(err)))
@@ -214,10 +215,19 @@ func (b *Box) tree(caller Caller, dir string, log *denials) *vfs.FS {
 	})
 }
 
-func (b *Box) changing(ctx context.Context) {
-	if b.config.Changing != nil {
-		b.config.Changing(ctx)
+func (b *Box) changing(ctx context.Context, state bool) error {
+	if b.config.Changing == nil {
+		return nil
 	}
+	return b.config.Changing(ctx, state)
+}
+
+// changingRepository is changing for an operation on a repository.
+func (b *Box) changingRepository(ctx context.Context) error {
+	if err := b.changing(ctx, false); err != nil {
+		return &abi.HostError{Code: abi.HostDenied, Message: err.Error()}
+	}
+	return nil
 }
 
 // entryCost is the charge for reading one directory entry, in bytes.

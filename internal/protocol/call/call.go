@@ -49,6 +49,8 @@ type Request struct {
 	Members []byte
 	// Output is the number of the tool's output schema in the Setup of the worker, from 1; 0 if the tool has none.
 	Output int
+	// ReadsOnly denies the call all changes of files and repositories, but for the plugin's own state, whatever the plugin is granted.
+	ReadsOnly bool
 	// Recorded asks the worker to report each operation, for the audit log.
 	Recorded bool
 

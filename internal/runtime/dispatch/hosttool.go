@@ -48,6 +48,7 @@ func (v *view) enqueueInner(r call.Request) (gateway.Queued, *abi.Error) {
 	case !tool.Write && r.Via == hosttool.Write:
 		return v.refuse(r, tool, catalog.Reads, "only reads: call it by "+v.catalog.HostTools().Reader()), nil
 	}
+	r.ReadsOnly = !tool.Write
 	return v.enqueueToolCall(r), nil
 }
 

@@ -3,6 +3,7 @@
 package vfs_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"testing"
@@ -31,12 +32,16 @@ func TestNewFileHasConfiguredMode(t *testing.T) {
 func TestChangesAreAnnounced(t *testing.T) {
 	var w *world
 	var before map[string]string
-	announced := 0
+	announced, refused := 0, error(nil)
 	w = newWorld(t, func(c *vfs.Config) {
-		c.Changing = func() {
+		c.Changing = func(mount string) error {
+			if mount != w.at("w") {
+				t.Errorf("got a change of the mount %s", mount)
+			}
 			if announced++; announced == 1 && (len(before) != len(snapshot(t, w.root)) || w.host("w/a.txt") != "a") {
 				t.Error("a change is announced after it took effect")
 			}
+			return refused
 		}
 	})
 	for name, c := range map[string]struct {
@@ -62,6 +67,13 @@ func TestChangesAreAnnounced(t *testing.T) {
 			t.Errorf("%s: announced %d times, %v", name, announced, errno)
 		}
 	}
+	refused = errors.New("refused")
+	for name, do := range map[string]change{"a new file": writes("w/new-2"), "a file": opens("w/a.txt", sys.O_WRONLY), "a new directory": mkdirs("w/new-3")} {
+		if errno := do(w); errno != sys.EACCES {
+			t.Errorf("%s, which the host refuses: got %v", name, errno)
+		}
+	}
+	refused = nil
 	announced, before = 0, snapshot(t, w.root)
 	if errno := opens("w/a.txt", sys.O_WRONLY|sys.O_TRUNC)(w); errno != 0 || announced == 0 {
 		t.Errorf("truncating: announced %d times, %v", announced, errno)

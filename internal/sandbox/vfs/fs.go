@@ -58,8 +58,8 @@ type Config struct {
 	Context func() context.Context
 	// FileMode returns the permission bits of a new file, before the umask; nil means the constant FileMode.
 	FileMode func() fs.FileMode
-	// Changing is called before every change; nil means that no call is needed.
-	Changing func()
+	// Changing is called before every change, with the path of the mount. Its error denies the change. nil means that no call is needed.
+	Changing func(mount string) error
 	// Errno is called with an errno of WASI that wazero lacks, such as ENOSPC. The operation returns EIO instead. nil means that the module
 	// gets EIO.
 	Errno func(errno uint16)
@@ -104,7 +104,7 @@ func New(c Config) *FS {
 		c.FileMode = func() fs.FileMode { return FileMode }
 	}
 	if c.Changing == nil {
-		c.Changing = func() {}
+		c.Changing = func(string) error { return nil }
 	}
 	return &FS{config: c}
 }

@@ -36,7 +36,9 @@ func (f *FS) mayChange(p *place) error {
 	case f.isHidden(p.path):
 		return refusal{errno: sys.EACCES}
 	}
-	f.config.Changing()
+	if err := f.config.Changing(p.mount.Path); err != nil {
+		return refusal{sys.EACCES, err}
+	}
 	return nil
 }
 

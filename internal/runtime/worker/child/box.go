@@ -140,10 +140,19 @@ func spec(setup wire.Setup, code string, tracker *dirtypages.Tracker, box *sandb
 // errNoCall is the error of a host operation outside of a call.
 var errNoCall = errors.New("host operations are only available during a call")
 
-func changes(ctx context.Context) {
-	if c := runningOf(ctx); c != nil {
-		c.changes()
+// errReadsOnly is the error of a change by a call that may only read.
+var errReadsOnly = errors.New("the manifest says that the tool only reads, so it changes nothing if read_tool or a script calls it: write access = \"write\" there")
+
+func changes(ctx context.Context, state bool) error {
+	c := runningOf(ctx)
+	switch {
+	case c == nil:
+		return nil
+	case c.readsOnly && !state:
+		return errReadsOnly
 	}
+	c.changes()
+	return nil
 }
 
 // operate sends an operation to the host process and returns the result. Parameters and result are JSON.

@@ -48,10 +48,12 @@ type running struct {
 	number   uint32
 	cancel   context.CancelFunc
 	recorded bool
-	leads    bool            // whether the call's goroutine is the leader
-	reply    chan wire.Reply // capacity 1
-	trail    audit.Trail
-	wrote    sync.Once
+	// readsOnly is set if the call must change nothing but the plugin's own state.
+	readsOnly bool
+	leads     bool            // whether the call's goroutine is the leader
+	reply     chan wire.Reply // capacity 1
+	trail     audit.Trail
+	wrote     sync.Once
 }
 
 type runningKey struct{}
@@ -140,7 +142,7 @@ func (s *server) take(f wire.Frame) error {
 func (s *server) execute(number uint32, request *call.Request, size int) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	c := &running{server: s, number: number, cancel: cancel, recorded: request.Recorded, leads: true, reply: make(chan wire.Reply, 1)}
+	c := &running{server: s, number: number, cancel: cancel, recorded: request.Recorded, readsOnly: request.ReadsOnly, leads: true, reply: make(chan wire.Reply, 1)}
 	s.mu.Lock()
 	s.calls[number] = c
 	s.mu.Unlock()

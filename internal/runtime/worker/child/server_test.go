@@ -332,7 +332,9 @@ func TestHostOperationsNeedCall(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, errNoCall)
 		}
 	}
-	changes(t.Context()) // has no effect
+	if err := changes(t.Context(), false); err != nil {
+		t.Errorf("changes: %v", err)
+	}
 	if _, err := mount(0, wire.Mount{Staged: true}).Create(t.Context()); !errors.Is(err, errNoCall) {
 		t.Errorf("create: %v", err)
 	}
@@ -389,10 +391,25 @@ func TestWriteIsReportedOnce(t *testing.T) {
 	var out bytes.Buffer
 	r := &running{server: &server{out: wire.NewWriter(&out)}, number: 7}
 	ctx := context.WithValue(t.Context(), runningKey{}, r)
-	changes(ctx)
-	changes(ctx)
+	for range 2 {
+		if err := changes(ctx, false); err != nil {
+			t.Error(err)
+		}
+	}
 	if frames := sent(t, &out); len(frames) != 1 || frames[0].Type != wire.TypeWrote || frames[0].Call != 7 {
 		t.Errorf("got %+v, want one report", frames)
+	}
+}
+
+// A call that may only read changes the plugin's own state, and nothing else.
+func TestReadingCallChangesOnlyState(t *testing.T) {
+	var out bytes.Buffer
+	ctx := context.WithValue(t.Context(), runningKey{}, &running{server: &server{out: wire.NewWriter(&out)}, readsOnly: true})
+	if err := changes(ctx, false); !errors.Is(err, errReadsOnly) || len(sent(t, &out)) != 0 {
+		t.Errorf("got %v, want %v and no report", err, errReadsOnly)
+	}
+	if err := changes(ctx, true); err != nil || len(sent(t, &out)) != 1 {
+		t.Errorf("of state: got %v, want a report", err)
 	}
 }
 

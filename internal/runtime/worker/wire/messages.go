@@ -14,12 +14,21 @@ import (
 
 const requestHead = 12
 
+// Flags of a request.
+const (
+	flagRecorded = 1 << iota
+	flagReadsOnly
+)
+
 // EncodeRequest returns the parts of the payload of TypeCall: the fields of r that the worker needs. Params and Members are not copied.
 func EncodeRequest(r *call.Request) [][]byte {
 	head := make([]byte, 0, requestHead+len(r.Method))
 	flags := byte(0)
 	if r.Recorded {
-		flags = 1
+		flags |= flagRecorded
+	}
+	if r.ReadsOnly {
+		flags |= flagReadsOnly
 	}
 	head = append(head, flags, byte(len(r.Method)))
 	head = binary.LittleEndian.AppendUint16(head, uint16(r.Output))
@@ -41,7 +50,7 @@ func DecodeRequest(payload []byte) (call.Request, error) {
 	}
 	return call.Request{
 		Time:     time.Duration(binary.LittleEndian.Uint32(payload[8:])) * time.Millisecond,
-		Recorded: payload[0]&1 != 0, Output: int(binary.LittleEndian.Uint16(payload[2:])),
+		Recorded: payload[0]&flagRecorded != 0, ReadsOnly: payload[0]&flagReadsOnly != 0, Output: int(binary.LittleEndian.Uint16(payload[2:])),
 		Method: string(payload[requestHead:method]), Members: payload[method:params], Params: payload[params:],
 	}, nil
 }

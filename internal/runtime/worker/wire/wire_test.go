@@ -425,7 +425,7 @@ func TestPayloadsRoundTrip(t *testing.T) {
 	} {
 		again(t, payload)
 	}
-	request := call.Request{Method: "tools/call", Output: 65535, Time: 24 * time.Hour, Recorded: true, Params: []byte(`{}`), Members: []byte(`{"a":1}`)}
+	request := call.Request{Method: "tools/call", Output: 65535, Time: 24 * time.Hour, Recorded: true, ReadsOnly: true, Params: []byte(`{}`), Members: []byte(`{"a":1}`)}
 	if got, err := DecodeRequest(bytes.Join(EncodeRequest(&request), nil)); err != nil || !cmp.Equal(got, request) {
 		t.Errorf("got the call %+v, %v", got, err)
 	}
