@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tokens"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/grant"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/projectskills"
 )
 
 type (
@@ -76,6 +77,14 @@ func (h *Host) Plugins() []PluginInfo {
 		}
 	}
 	return list
+}
+
+// ProjectSkills returns the names of the skills of the project, and the problems of others; nil if the config offers none.
+func (h *Host) ProjectSkills() ([]string, Problems) {
+	if c := h.catalog(); len(c.SkillDirs) > 0 {
+		return projectskills.Look(c)
+	}
+	return nil, nil
 }
 
 // describe describes a plugin, except for its grants.

@@ -3,6 +3,7 @@ package host_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,9 +17,7 @@ import (
 // skilled returns a plugin with a skill of its name. more is a part of its manifest.
 func skilled(name, more string) hosttest.Files {
 	f := hosttest.Plugin(name, wasmtest.Answering(hosttest.Done), more+hosttest.Reads(name+"_reads")+"[[skills]]\npath = 'skills/"+name+"'\n")
-	f["plugins/"+name+"/skills/"+name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: Use " + name + ".\n---\n# " + name + "\n"
-	f["plugins/"+name+"/skills/"+name+"/references/more.md"] = "more of " + name + "\n"
-	f["plugins/"+name+"/skills/"+name+"/data.bin"] = "\x00\x01"
+	maps.Copy(f, hosttest.Skill("plugins/"+name+"/skills", name))
 	return f
 }
 

@@ -100,6 +100,7 @@ func printPolicies(w page, found explain.Policies) {
 		}
 		printPolicy(w, p)
 	}
+	printProjectSkills(w, found.Skills)
 }
 
 func printPolicy(w page, p explain.PluginPolicy) {

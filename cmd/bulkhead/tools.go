@@ -50,14 +50,18 @@ The exit code is 1 if a plugin is left out.`,
 			}
 			offered := plugins
 			var decided *explain.Client
+			var skills *explain.ProjectSkills
+			if names, problems := h.ProjectSkills(); names != nil {
+				skills = &explain.ProjectSkills{Names: names, Problems: problems}
+			}
 			if c.Flags().Changed("client") {
 				found, err := o.forClient(client)
 				if err != nil {
 					return err
 				}
-				offered, decided = clientPlugins(found, plugins), found.Client
+				offered, decided, skills = clientPlugins(found, plugins), found.Client, found.Skills
 			}
-			r := toolsResult{ConfigInForce: config, Client: decided, Plugins: offered, mode: h.ToolMode(), Own: h.OwnTools(offered)}
+			r := toolsResult{ConfigInForce: config, Client: decided, Plugins: offered, Skills: skills, mode: h.ToolMode(), Own: h.OwnTools(offered)}
 			if withTokens {
 				r.addCost()
 			}
@@ -85,10 +89,11 @@ func (o *options) forClient(client string) (explain.Policies, error) {
 // toolsResult is the result of the command.
 type toolsResult struct {
 	explain.ConfigInForce
-	Client  *explain.Client   `json:"client,omitempty"`
-	Own     []host.ToolInfo   `json:"host_tools,omitempty"` // tools of the host itself, by which clients find and call the others
-	List    *tokens.List      `json:"list,omitempty"`       // with --tokens: what the list of tools costs
-	Plugins []host.PluginInfo `json:"plugins"`
+	Client  *explain.Client        `json:"client,omitempty"`
+	Own     []host.ToolInfo        `json:"host_tools,omitempty"` // tools of the host itself, by which clients find and call the others
+	List    *tokens.List           `json:"list,omitempty"`       // with --tokens: what the list of tools costs
+	Plugins []host.PluginInfo      `json:"plugins"`
+	Skills  *explain.ProjectSkills `json:"project_skills,omitempty"` // nil: the config offers no skills of the project
 
 	mode string
 }
@@ -104,6 +109,18 @@ func (r toolsResult) print(w page) {
 		return
 	}
 	printTools(w, r.Plugins)
+	printProjectSkills(w, r.Skills)
+}
+
+// printProjectSkills prints the skills of the project, and the problems of others.
+func printProjectSkills(w page, s *explain.ProjectSkills) {
+	if s == nil {
+		return
+	}
+	fmt.Fprintf(w, "\n%s  %s\n", w.style.Title("skills of the project"), cmp.Or(strings.Join(s.Names, ", "), "none"))
+	for _, p := range s.Problems {
+		fmt.Fprintf(w, "  %s %s\n", w.paint("warning:"), visible.Text(indented(p.String())))
+	}
 }
 
 // printOwn prints the tools of the host itself.

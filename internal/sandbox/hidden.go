@@ -7,6 +7,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
@@ -19,6 +20,17 @@ type hidden struct {
 	patterns  []string // folded; relative to each mount
 	own       []string
 	foldedOwn []string // own, folded
+}
+
+// In returns a function that reports whether a path, relative to the directory dir and separated by slashes, is hidden. dir is absolute and
+// resolved.
+func (h Hidden) In(dir string) (func(path string) bool, error) {
+	dir = platform.TreePath(dir)
+	decided, err := newHidden([]string{dir}, Hidden{Patterns: h.Patterns, Own: realPaths(h.Own)})
+	if err != nil {
+		return nil, err
+	}
+	return func(path string) bool { return decided.isHidden(dir+"/"+path, false) }, nil
 }
 
 // newHidden takes resolved, clean, absolute paths. The error names a malformed pattern.

@@ -68,6 +68,18 @@ func TestExamineChecks(t *testing.T) {
 			check: "audit", outcome: doctor.CheckFailed, says: "is not a regular file", remedy: "audit.file"},
 		"an audit log below a file": {config: "[audit]\nfile = \"${env:HOME}/x/audit\"\n[[plugins]]\npath = \"../plugins/first\"\n", before: func(t *testing.T, w *admintest.Workspace) { w.Write(t, "home/x", "") },
 			check: "audit", outcome: doctor.CheckFailed, says: "cannot be accessed: not a directory", remedy: "audit.file"},
+		"skills of the project": {config: "[server]\nname = \"x\"\nskills = [\"${project}/skills\"]\n[[plugins]]\npath = \"../plugins/first\"\n",
+			before: func(t *testing.T, w *admintest.Workspace) {
+				w.Write(t, "work/skills/review/SKILL.md", "---\nname: review\ndescription: d\n---\n")
+			},
+			check: "skills", outcome: doctor.CheckOK, says: "offered: 1: review"},
+		"a malformed skill of the project": {config: "[server]\nname = \"x\"\nskills = [\"${project}/skills\"]\n[[plugins]]\npath = \"../plugins/first\"\n",
+			before: func(t *testing.T, w *admintest.Workspace) {
+				w.Write(t, "work/skills/review/SKILL.md", "---\nname: review\ndescription: d\nx: no\n---\n")
+			},
+			check: "skills", outcome: doctor.CheckWarning, says: "work/skills/review: the skill is not offered: SKILL.md: line 4: ", remedy: "correct it"},
+		"no directory for the skills of the project": {config: "[server]\nname = \"x\"\nskills = [\"${project}/skills\"]\n[[plugins]]\npath = \"../plugins/first\"\n",
+			check: "skills", outcome: doctor.CheckWarning, says: "bulkhead.toml:3: server.skills[0]: there is no directory", remedy: "create it"},
 		"an invalid module": {check: "plugin first", outcome: doctor.CheckFailed, says: "cannot run", remedy: ""},
 		"a module with a different digest": {before: func(t *testing.T, w *admintest.Workspace) { w.Write(t, "plugins/first/it.wasm", "x") },
 			check: "plugin first", outcome: doctor.CheckFailed, says: "module.sha256"},

@@ -38,6 +38,7 @@ func (e *examination) plugins(ctx context.Context, usable bool) {
 		}
 	}
 	e.ok("tools", "%s", view.DescribeList())
+	e.projectSkills(view)
 	for _, s := range view.Plugins {
 		e.plugin(ctx, s, lacksOf(view, s))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/projectskills"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
@@ -34,7 +35,28 @@ type Policies struct {
 	ConfigInForce
 	Client  *Client         `json:"client,omitempty"` // the client of the question
 	Plugins []PluginPolicy  `json:"plugins,omitempty"`
-	Answers []review.Answer `json:"answers,omitempty"` // one or more for each plugin that the question applies to
+	Skills  *ProjectSkills  `json:"project_skills,omitempty"` // nil: the config offers no skills of the project
+	Answers []review.Answer `json:"answers,omitempty"`        // one or more for each plugin that the question applies to
+}
+
+// ProjectSkills are the skills of the project that clients get.
+type ProjectSkills struct {
+	Names    []string          `json:"skills"`
+	Problems tomlfile.Problems `json:"problems,omitempty"`
+}
+
+// skillsOf returns the skills of the project that a client gets, everything if it is nil. The result is nil if the config offers none.
+func skillsOf(c *catalog.Catalog, client *Client) *ProjectSkills {
+	switch {
+	case len(c.SkillDirs) == 0:
+		return nil
+	case client != nil && !client.Admitted:
+		return &ProjectSkills{Names: []string{}}
+	case client != nil:
+		c = c.For(client.table, client.dir)
+	}
+	names, problems := projectskills.Look(c)
+	return &ProjectSkills{names, problems}
 }
 
 // PluginPolicy is what one plugin is granted.
@@ -67,6 +89,9 @@ func Grants(o discovery.Options, q Question) (Policies, error) {
 		}
 		found := FindClient(view, q.Client, p)
 		out.Client = &found
+	}
+	if q == (Question{Client: q.Client, OfClient: q.OfClient}) {
+		out.Skills = skillsOf(view, out.Client)
 	}
 	var names []string
 	for _, s := range view.Plugins {

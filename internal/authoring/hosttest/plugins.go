@@ -67,3 +67,13 @@ func ItemsOf(names ...string) string {
 func TextOf(text string) string {
 	return `{"messages":[{"role":"user","content":{"type":"text","text":"` + text + `"}}],"contents":[{"uri":"` + text + `:x","text":""}],"completion":{"values":["` + text + `"]}}`
 }
+
+// Skill returns a skill with three files in the directory dir.
+func Skill(dir, name string) Files {
+	dir += "/" + name + "/"
+	return Files{
+		dir + "SKILL.md":           "---\nname: " + name + "\ndescription: Use " + name + ".\n---\n# " + name + "\n",
+		dir + "references/more.md": "more of " + name + "\n",
+		dir + "data.bin":           "\x00\x01",
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -30,6 +31,9 @@ type Catalog struct {
 	tools   map[string]*Tool
 	claims                // the plugins' claims on prompts and resources
 	host    *hosttool.Set // the host's own tools; nil if all tools are listed
+
+	project         config.ProjectSkills
+	projectProblems tomlfile.Problems // of the directories of project
 }
 
 // New decides what each plugin is granted and offers.
@@ -41,6 +45,7 @@ func New(found *discovery.Found) *Catalog {
 	for i, candidate := range found.Candidates {
 		c.Plugins = append(c.Plugins, newPlugin(i, candidate, found, flags, c.isAlone))
 	}
+	c.findProjectSkills()
 	c.claimHostTools()
 	c.resolveConflicts()
 	c.indexTools()
@@ -145,7 +150,7 @@ func (c *Catalog) Report() {
 	for _, conflict := range c.Conflicts {
 		c.Options.Log.Warn(conflict.String())
 	}
-	for _, problem := range slices.Concat(c.ClientProblems(), c.approvalProblems()) {
+	for _, problem := range slices.Concat(c.projectProblems, c.ClientProblems(), c.approvalProblems()) {
 		c.Options.Log.Warn(problem.String())
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 // For returns the part of c that a client gets: the plugins, tools, prompts, resources and grants that its table allows. client is the table
@@ -26,8 +27,12 @@ func (c *Catalog) For(client *config.Client, dir string) *Catalog {
 		views[p] = narrowed
 		view.Plugins = append(view.Plugins, narrowed)
 	}
-	if client == nil {
+	if view.project = c.project; client == nil {
 		view.Conflicts = c.Conflicts
+	} else {
+		places := c.Places
+		places.Client = dir
+		view.project = client.NarrowSkills(c.project, places)
 	}
 	view.isAlone = c.isAlone && slices.ContainsFunc(view.Plugins, func(p *Plugin) bool { return !p.IsHost() })
 	view.indexTools()
@@ -114,6 +119,9 @@ func (c *Catalog) ClientProblems() (ps tomlfile.Problems) {
 	var names []string
 	for _, p := range c.Plugins {
 		names = append(names, p.Name)
+	}
+	if len(c.Found.SkillDirs) > 0 {
+		names = append(names, manifest.ProjectSkills)
 	}
 	for _, client := range c.Clients.Tables {
 		for i, glob := range client.Plugins {

@@ -97,6 +97,7 @@ func (c *Catalog) Same(other *Catalog) bool {
 func (c *Catalog) ServesSame(other *Catalog) bool {
 	a, b := c.Found, other.Found
 	return slices.EqualFunc(c.Plugins, other.Plugins, (*Plugin).servesSame) && reflect.DeepEqual(a.Server, b.Server) &&
+		c.OffersSkillsOf(other) &&
 		reflect.DeepEqual(a.Clients.WithoutLines(), b.Clients.WithoutLines()) &&
 		a.Audit.Equal(b.Audit) && a.HTTP.Equal(b.HTTP) && reflect.DeepEqual(a.Ceiling, b.Ceiling) &&
 		reflect.DeepEqual([]any{a.Untrusted, a.Invalid, a.NoPlugins}, []any{b.Untrusted, b.Invalid, b.NoPlugins})

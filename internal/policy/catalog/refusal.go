@@ -36,6 +36,8 @@ func (c *Catalog) Refusal(r call.Request) (string, *Plugin) {
 	switch {
 	case leftOut != nil:
 		return LeftOut, leftOut
+	case len(c.Found.SkillDirs) > 0 && len(c.project.Dirs) == 0 && strings.HasPrefix(r.Name, projectRoot):
+		return NotGranted, nil
 	case withheld != nil:
 		return NotGranted, withheld
 	}

@@ -185,8 +185,8 @@ func (c *Catalog) serverOffers() gateway.Offers {
 		// The clients of a plugin that is served alone list its tools, even if no tool is granted.
 		Tools: alone && len(c.Plugins[0].Manifest.Tools) > 0, ToolsChange: tellsChanges && !replaces,
 		Prompts: len(c.prompts) > 0, PromptsChange: slices.ContainsFunc(c.prompts, changes),
-		Resources: len(c.resources)+len(c.skills) > 0, Skills: len(c.skills) > 0,
-		ResourcesChange: slices.ContainsFunc(c.resources, changes) || len(c.skills) > 0 && tellsChanges && !replaces,
+		Resources: len(c.resources) > 0 || c.HasSkills(), Skills: c.HasSkills(),
+		ResourcesChange: slices.ContainsFunc(c.resources, changes) || c.HasSkills() && tellsChanges && !replaces,
 		Subscribe:       c.subscribe && tellsChanges, Completions: c.complete,
 	}
 }

@@ -1,26 +1,72 @@
 package catalog
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
-// Skill is a skill that a plugin offers. Its files are resources that the host serves, not the plugin's module.
+// Skill is a skill of a plugin or of the project. Its files are resources that the host serves, not the plugin's module.
 type Skill struct {
 	manifest.Skill
-	Plugin *Plugin
+	Plugin *Plugin // nil: it is the project's, and has only a name, since its files are found when they are read
+}
+
+// owner returns the name of the plugin in the URIs of the skill.
+func (s *Skill) owner() string {
+	if s.Plugin == nil {
+		return manifest.ProjectSkills
+	}
+	return s.Plugin.Name
 }
 
 // Root returns the URI of the skill's directory, without a slash at its end.
-func (s *Skill) Root() string { return manifest.SkillRoot(s.Plugin.Name) + s.Name }
+func (s *Skill) Root() string { return manifest.SkillRoot(s.owner()) + s.Name }
 
 // Instructions returns the URI of the skill's SKILL.md.
-func (s *Skill) Instructions() string { return manifest.SkillInstructions(s.Plugin.Name, s.Name) }
+func (s *Skill) Instructions() string { return manifest.SkillInstructions(s.owner(), s.Name) }
+
+// ProjectSkill returns the skill of the project with a name.
+func ProjectSkill(name string) *Skill { return &Skill{Skill: manifest.Skill{Name: name}} }
+
+// findProjectSkills sets the directories that may contain skills of the project.
+func (c *Catalog) findProjectSkills() {
+	decided, problems := config.DecideSkills(c.SkillDirs, c.Defaults, c.Places)
+	var more tomlfile.Problems
+	c.project, more = c.Ceiling.NarrowSkills(decided, c.Places)
+	c.projectProblems = append(problems, more...)
+}
+
+// ProjectSkills returns the directories that may contain skills of the project, and the problems of those that the config names.
+func (c *Catalog) ProjectSkills() (config.ProjectSkills, tomlfile.Problems) {
+	return c.project, c.projectProblems
+}
+
+// HasProjectSkills reports whether clients may be offered skills of the project.
+func (c *Catalog) HasProjectSkills() bool { return len(c.project.Dirs) > 0 }
+
+// HasSkills reports whether clients are offered skills, or may be when the project has some.
+func (c *Catalog) HasSkills() bool { return len(c.skills) > 0 || c.HasProjectSkills() }
+
+// AllowsSkillFile reports whether no filter withholds the file of a skill with a path.
+func (c *Catalog) AllowsSkillFile(s *Skill, path string) bool {
+	filter := c.project.Resources
+	if s.Plugin != nil {
+		filter = s.Plugin.Grant.Resources
+	}
+	return filter.Allowed(s.Root() + "/" + path)
+}
+
+// OffersSkillsOf reports whether the skills of the project are those of other, a Catalog of the same project.
+func (c *Catalog) OffersSkillsOf(other *Catalog) bool {
+	return reflect.DeepEqual(c.project.WithoutLines(), other.project.WithoutLines())
+}
 
 // findSkills sets the skills that the plugin may offer. Clients of a filter that withholds a file of a skill do not get the skill, but only
 // its SKILL.md is known here.
@@ -64,8 +110,15 @@ func (p *Plugin) SkillNames() []string {
 func (c *claims) Skills() []*Skill { return c.skills }
 
 // SkillAt returns the skill in which the file or directory with a URI would be, and its path in the skill; "" is the skill's directory. The
-// skill is nil if there is none.
-func (c *claims) SkillAt(uri string) (*Skill, string) {
+// skill is nil if there is none. Whether the project has a skill is known only when it is read.
+func (c *Catalog) SkillAt(uri string) (*Skill, string) {
+	if rest, ok := strings.CutPrefix(uri, projectRoot); ok {
+		name, path, _ := strings.Cut(rest, "/")
+		if len(c.project.Dirs) == 0 || !manifest.IsSkillName(name) {
+			return nil, ""
+		}
+		return ProjectSkill(name), path
+	}
 	for _, s := range c.skills {
 		if rest, ok := strings.CutPrefix(uri, s.Root()); ok && (rest == "" || rest[0] == '/') {
 			return s, strings.TrimPrefix(rest, "/")
@@ -74,9 +127,13 @@ func (c *claims) SkillAt(uri string) (*Skill, string) {
 	return nil, ""
 }
 
-// isOfSkills reports whether a URI belongs to a plugin with skills, offered or not. The host serves it, and no module.
+// projectRoot begins the URIs of skills of the project.
+var projectRoot = manifest.SkillRoot(manifest.ProjectSkills)
+
+// isOfSkills reports whether a URI belongs to the project's skills or to a plugin with skills, offered or not. The host serves it, and no
+// module.
 func (c *claims) isOfSkills(uri string) bool {
-	return slices.ContainsFunc(c.skillRoots, func(root string) bool { return strings.HasPrefix(uri, root) })
+	return strings.HasPrefix(uri, projectRoot) || slices.ContainsFunc(c.skillRoots, func(root string) bool { return strings.HasPrefix(uri, root) })
 }
 
 func (c *claims) claimSkills(p *Plugin) {
@@ -88,7 +145,8 @@ func (c *claims) claimSkills(p *Plugin) {
 
 // skillsChanged reports whether the skills may differ from those of the Catalog old.
 func (c *Catalog) skillsChanged(old *Catalog) bool {
-	return !slices.EqualFunc(c.skills, old.skills, func(a, b *Skill) bool { return a.Skill == b.Skill && a.Plugin.Equal(b.Plugin) })
+	return !slices.EqualFunc(c.skills, old.skills, func(a, b *Skill) bool { return a.Skill == b.Skill && a.Plugin.Equal(b.Plugin) }) ||
+		!c.OffersSkillsOf(old) || len(c.project.Dirs) > 0 && c.SkillsState != old.SkillsState
 }
 
 // hostItems stands for a plugin in the Part of a list that the host itself has. No plugin has such a name.

@@ -19,6 +19,8 @@ type Ceiling struct {
 	Memory int64 // most bytes that the memories of all plugins may have in total; 0: not bounded
 	// Confined is set if the ceiling requires all layers of confinement.
 	Confined bool
+	// NoSkills is set if the ceiling forbids skills of projects.
+	NoSkills bool
 	// Audited is set if the ceiling requires an audit log. AuditClosed is set if calls must be refused while no record can
 	// be written. A copy of each record goes to AuditAlso in addition to where the config says. AuditLine is the line of the ceiling's
 	// [audit] table.
@@ -83,9 +85,11 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 		HTTP:        readHTTPBounds(root.Table("http")),
 		Sources:     readSources(root.Table("sources")),
 		All:         readBounds(all, checkCeilingPath),
+		NoSkills:    !all.Bool(keySkills, true),
 
 		RequireSignature: readSigners(all),
 	}
+	c.All.Lines[keySkills] = all.LineOf(keySkills)
 	if root.Has("plugins") {
 		c.Plugins = []Allowed{}
 	}

@@ -38,8 +38,9 @@ type Config struct {
 	// Credentials are all [credentials] tables, in the order of the config file.
 	Credentials []*Credential
 	Sources     Sources
-	Projects    []Project // all [[projects]] tables
-	Plugins     []Plugin  // the plugins in the order of the config file, followed by those of included files
+	Skills      []SkillDir // the directories of the key skills in [server]
+	Projects    []Project  // all [[projects]] tables
+	Plugins     []Plugin   // the plugins in the order of the config file, followed by those of included files
 	// Files are the files that the config consists of: first File, then each included file.
 	Files []File
 	// Unread are the paths of included files that could not be read. Each is reported as a problem.

@@ -122,6 +122,13 @@ func Expand(c *Config, lookup func(string) (string, bool)) tomlfile.Problems {
 			e.path(key, p.Line, &p.Path, checkFile)
 		}
 	}
+	for i := range c.Skills {
+		d := &c.Skills[i]
+		if slices.Contains(c.References, d.Key) {
+			e.file = d.File
+			e.path(d.Key, d.Line, &d.Path, checkSkillDir)
+		}
+	}
 	c.References = nil
 	for i := range c.Plugins {
 		e.plugin(&c.Plugins[i])

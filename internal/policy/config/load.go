@@ -42,6 +42,7 @@ func (c *Config) readDoc(file string) tomlfile.Problems {
 	root := doc.Root()
 	if t := root.Table("server"); t.Present() {
 		c.Server = readServer(t)
+		c.readSkills(t)
 	}
 	defaults := root.Table("defaults")
 	limits := defaults.Table("limits")
@@ -87,7 +88,7 @@ func readServer(t *tomlfile.Table) *Server {
 	if !visible.Only(s.Title) || len(s.Title) > maxTitle {
 		t.Fault("title", fmt.Sprintf("is longer than %d bytes, or contains invisible characters", maxTitle), "write a short name for people")
 	}
-	if t.Has("name") || t.Has("title") || !t.Has("drain") && !t.Has("memory") && !t.Has("confinement") && !t.Has("tools") {
+	if t.Has("name") || t.Has("title") || !t.Has("drain") && !t.Has("memory") && !t.Has("confinement") && !t.Has("tools") && !t.Has(keySkills) {
 		s.Name = t.Required("name", `write name = "bulkhead" in [server]`)
 	}
 	return s

@@ -26,16 +26,18 @@ type Found struct {
 	HTTP        *config.HTTPServer // nil if the config has no [http]
 	Clients     config.Clients     // the [[clients]] tables
 	Credentials []*config.Credential
-	Sources     config.Sources   // those of the config
-	Revocations []RevocationList // those that the ceiling and the config name
-	Candidates  []Candidate      // plugins in the order of the config, or without a config by name
-	Ceiling     *config.Ceiling  // nil if there is none; it narrows the grant of each plugin
-	Places      config.Places    // what the variables in paths stand for
-	Project     string           // name of the project of Places; empty: the server's own
-	Area        string           // see Project.Area; empty for the server's own project
-	Projects    []Project        // further projects; clients reach them over HTTP only
-	HostFiles   []string         // the host's own files and directories, which plugins must not access
-	CacheDir    string           // cache of compiled modules; empty if there is no location for it
+	Sources     config.Sources    // those of the config
+	SkillDirs   []config.SkillDir // those of the config that contain skills of the project
+	SkillsState string            // differs if files of the project's skills may have changed
+	Revocations []RevocationList  // those that the ceiling and the config name
+	Candidates  []Candidate       // plugins in the order of the config, or without a config by name
+	Ceiling     *config.Ceiling   // nil if there is none; it narrows the grant of each plugin
+	Places      config.Places     // what the variables in paths stand for
+	Project     string            // name of the project of Places; empty: the server's own
+	Area        string            // see Project.Area; empty for the server's own project
+	Projects    []Project         // further projects; clients reach them over HTTP only
+	HostFiles   []string          // the host's own files and directories, which plugins must not access
+	CacheDir    string            // cache of compiled modules; empty if there is no location for it
 	// Untrusted is set if nothing is served because the user does not trust the config or the directory of plugins that
 	// was found. Config, Server, Defaults, Audit, HTTP, Credentials and Candidates are empty then.
 	Untrusted *UntrustedError
@@ -103,6 +105,7 @@ func findAll(o Options, read configReader) (*Found, error) {
 	found.reportRevocations(time.Now())
 	found.admit()
 	found.HostFiles = hostFiles(found)
+	found.SkillsState = found.skillFiles().state()
 	return found, nil
 }
 
@@ -116,7 +119,7 @@ func find(o Options, places config.Places, source Source, read configReader) (*F
 	if c != nil {
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
 		found.Files, found.Credentials, found.HTTP, found.Clients = c.Files, c.Credentials, c.HTTP, c.Clients
-		found.Sources = c.Sources
+		found.Sources, found.SkillDirs = c.Sources, c.Skills
 		byName := slices.ContainsFunc(c.Plugins, func(p config.Plugin) bool { return p.Name != "" })
 		if o.PluginsDir != "" && !byName && found.ToolMode() != config.ToolsCode { // which needs the runner of scripts
 			o.Log.Warn("the directory of plugins is not used: the config lists the plugins; --no-config leaves it out", "dir", o.PluginsDir, "config", c.File)

@@ -19,6 +19,9 @@ const (
 // SkillScheme begins the URI of each file of a skill.
 const SkillScheme = "skill://"
 
+// ProjectSkills stands for the name of a plugin in the URIs of skills that belong to a project. No plugin has such a name.
+const ProjectSkills = "_project"
+
 // Skill is one [[skills]] table: a directory of instructions for a model. Package sandbox/skills reads it.
 type Skill struct {
 	Path   string // relative to Manifest.Dir, separated by slashes

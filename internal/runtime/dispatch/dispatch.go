@@ -46,6 +46,9 @@ type Dispatcher struct {
 	approvals  approval.Used // of all principals and generations
 	skillReads chan struct{} // one for each file of a skill that is in memory
 
+	projectReads         chan struct{} // has room for one: that the skills of projects are read one after the other bounds processor time and memory
+	projectSkillProblems lastText      // those that were logged
+
 	workerCommand   []string
 	commands        secret.Commands // for secret values
 	warnConfinement sync.Once
@@ -68,7 +71,9 @@ func New(c *catalog.Catalog) *Dispatcher {
 	d := &Dispatcher{
 		log:        c.Options.Log,
 		skillReads: make(chan struct{}, maxSkillReads),
-		zone:       sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
+
+		projectReads: make(chan struct{}, 1),
+		zone:         sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
 	d.Backend = d.BackendOf(c.Key)
 	d.gitUser = warnOfChange(d.log, func() (git.UserConfig, error) {

@@ -53,8 +53,8 @@ func (l *listing) Execute(ctx context.Context, n gateway.Notifier) (call.Result,
 	if failed > 0 && failed == len(errs) {
 		return call.Result{}, errs[0]
 	}
-	if l.Method == abi.MethodResourcesList && len(l.view.catalog.Skills()) > 0 {
-		parts = append(parts, l.view.skillPart(skillResource))
+	if l.Method == abi.MethodResourcesList && l.view.catalog.HasSkills() {
+		parts = append(parts, l.view.skillPart(ctx, skillResource))
 	}
 	page, err := l.list.Page(parts, l.Cursor)
 	return call.Result{Body: page}, err

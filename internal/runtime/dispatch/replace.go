@@ -70,6 +70,8 @@ func (d *Dispatcher) Apply(u *Update) {
 // failureReplaced is the code of a request that did not run because its plugin's grant changed while the request waited.
 const failureReplaced = "replaced"
 
+const replacedMessage = "did not run: what the config grants was changed while the call waited; repeat the call if the tool is still offered"
+
 // checkGrant returns an error if the plugin has been replaced by one with a different grant. A request that waited must then not begin,
 // and no worker start: a tool may be denied now, or trust may be revoked. tool has the meaning that catalog.Plugin.StillGrants gives
 // it.
@@ -83,5 +85,5 @@ func (p *plugin) checkGrant(tool string) error {
 		return nil
 	}
 	return &engine.Error{Code: failureReplaced, Plugin: p.Name,
-		Message: "did not run: what the config grants was changed while the call waited; repeat the call if the tool is still offered"}
+		Message: replacedMessage}
 }

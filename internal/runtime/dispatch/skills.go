@@ -51,28 +51,40 @@ func (c *skillCache) load(s *catalog.Skill) (*skills.Skill, error) {
 	return loaded, nil
 }
 
-// loadSkill returns a skill that the clients of the view get. It is nil if a filter withholds one of its files.
-func (v *view) loadSkill(s *catalog.Skill) (*skills.Skill, error) {
-	loaded, err := v.generation.skills.load(s)
-	if err != nil {
+// loadSkill returns a skill that the clients of the view get. It is nil if there is none, or if a filter withholds one of its files.
+func (v *view) loadSkill(ctx context.Context, s *catalog.Skill) (loaded *skills.Skill, err error) {
+	if s.Plugin == nil {
+		loaded, err = v.loadProjectSkill(ctx, s.Name)
+	} else if loaded, err = v.generation.skills.load(s); err != nil {
 		s.Plugin.Log.Error("a skill cannot be read", "skill", s.Name, "reason", err.Error())
-		return nil, err
 	}
-	withheld := func(f skills.File) bool { return !s.Plugin.Grant.Resources.Allowed(s.Root() + "/" + f.Path) }
-	if slices.ContainsFunc(loaded.Files, withheld) {
-		return nil, nil
+	if err != nil || loaded == nil || v.withholds(s, loaded) {
+		return nil, err
 	}
 	return loaded, nil
 }
 
+// withholds reports whether a filter withholds one of the files of a skill.
+func (v *view) withholds(s *catalog.Skill, loaded *skills.Skill) bool {
+	return slices.ContainsFunc(loaded.Files, func(f skills.File) bool { return !v.catalog.AllowsSkillFile(s, f.Path) })
+}
+
 // skillPart returns the skills as a part of a list. item encodes one. Skills that cannot be read are left out.
-func (v *view) skillPart(item func(*catalog.Skill, *skills.Skill) []byte) catalog.Part {
+func (v *view) skillPart(ctx context.Context, item func(*catalog.Skill, *skills.Skill) []byte) catalog.Part {
 	var keys []string
 	items := map[string][]byte{}
+	add := func(s *catalog.Skill, loaded *skills.Skill) {
+		keys = append(keys, s.Instructions())
+		items[s.Instructions()] = item(s, loaded)
+	}
 	for _, s := range v.catalog.Skills() {
-		if loaded, err := v.loadSkill(s); err == nil && loaded != nil {
-			keys = append(keys, s.Instructions())
-			items[s.Instructions()] = item(s, loaded)
+		if loaded, err := v.loadSkill(ctx, s); err == nil && loaded != nil {
+			add(s, loaded)
+		}
+	}
+	for _, loaded := range v.listProjectSkills(ctx) {
+		if s := catalog.ProjectSkill(loaded.Name); !v.withholds(s, loaded) {
+			add(s, loaded)
 		}
 	}
 	return catalog.HostPart(keys, items)
@@ -103,8 +115,8 @@ type skillList struct {
 }
 
 // Execute implements gateway.Queued.
-func (l skillList) Execute(context.Context, gateway.Notifier) (call.Result, error) {
-	page, err := l.view.catalog.List(l.Method).Page([]catalog.Part{l.view.skillPart(skillEntry)}, l.Cursor)
+func (l skillList) Execute(ctx context.Context, _ gateway.Notifier) (call.Result, error) {
+	page, err := l.view.catalog.List(l.Method).Page([]catalog.Part{l.view.skillPart(ctx, skillEntry)}, l.Cursor)
 	return call.Result{Body: page}, err
 }
 
@@ -116,7 +128,8 @@ func (l skillList) Failure(code, message string) *gateway.Failure {
 // skillRequest is a request for a skill, or for a file or directory of it. It has an audit record as if the plugin had answered it, and
 // waits for no other call of the plugin.
 type skillRequest struct {
-	*queued
+	call.Request
+	view    *view
 	skill   *catalog.Skill
 	path    string // in the skill
 	reading bool   // whether it holds one of the reads of the dispatcher
@@ -128,22 +141,47 @@ func (v *view) enqueueSkill(r call.Request) gateway.Queued {
 	if s == nil {
 		return nil
 	}
-	return &skillRequest{queued: &queued{Request: r, plugin: v.plugins[s.Plugin.Index]}, skill: s, path: path}
+	return &skillRequest{Request: r, view: v, skill: s, path: path}
+}
+
+// Failure implements gateway.Queued.
+func (s *skillRequest) Failure(code, message string) *gateway.Failure {
+	if s.skill.Plugin == nil {
+		return hostFailure(s.Name, code, message)
+	}
+	return s.ofPlugin().Failure(code, message)
+}
+
+// ofPlugin returns the request as one for the skill's plugin.
+func (s *skillRequest) ofPlugin() *queued {
+	return &queued{Request: s.Request, plugin: s.view.plugins[s.skill.Plugin.Index]}
+}
+
+// checkGrant returns an error if what the config grants has changed while the request waited.
+func (s *skillRequest) checkGrant() error {
+	if s.skill.Plugin != nil {
+		q := s.ofPlugin()
+		return q.failed(q.plugin.checkGrant(""))
+	}
+	if !s.view.stillOffersProjectSkills() {
+		return s.Failure(failureReplaced, replacedMessage)
+	}
+	return nil
 }
 
 // Execute implements gateway.Queued.
 func (s *skillRequest) Execute(ctx context.Context, _ gateway.Notifier) (call.Result, error) {
-	return recordable{s, &s.Request, s.plugin.view, s.plugin.Plugin}.recorded(func(func(audit.Operation)) (call.Result, error) {
+	return recordable{s, &s.Request, s.view, s.skill.Plugin}.recorded(func(func(audit.Operation)) (call.Result, error) {
 		select {
-		case s.plugin.dispatcher.skillReads <- struct{}{}:
+		case s.view.generation.dispatcher.skillReads <- struct{}{}:
 			s.reading = true
 		case <-ctx.Done():
 			return call.Result{}, ctx.Err()
 		}
-		if err := s.plugin.checkGrant(""); err != nil {
-			return call.Result{}, s.failed(err)
+		if err := s.checkGrant(); err != nil {
+			return call.Result{}, err
 		}
-		body, err := s.answer()
+		body, err := s.answer(ctx)
 		return call.Result{Body: body}, err
 	})
 }
@@ -152,13 +190,13 @@ func (s *skillRequest) Execute(ctx context.Context, _ gateway.Notifier) (call.Re
 func (s *skillRequest) ResponseWritten() {
 	if s.reading {
 		s.reading = false
-		<-s.plugin.dispatcher.skillReads
+		<-s.view.generation.dispatcher.skillReads
 	}
 }
 
-func (s *skillRequest) answer() (json.RawMessage, error) {
+func (s *skillRequest) answer(ctx context.Context) (json.RawMessage, error) {
 	unknown := gateway.Unknown(s.Method, s.Name, "")
-	loaded, err := s.plugin.view.loadSkill(s.skill)
+	loaded, err := s.view.loadSkill(ctx, s.skill)
 	if err != nil {
 		return nil, s.unreadable(err)
 	}
@@ -176,7 +214,7 @@ func (s *skillRequest) answer() (json.RawMessage, error) {
 		if names == nil || strings.HasSuffix(s.Name, "/") {
 			return nil, unknown
 		}
-		return s.plugin.view.catalog.List(s.Method).Page([]catalog.Part{s.children(loaded, names)}, s.Cursor)
+		return s.view.catalog.List(s.Method).Page([]catalog.Part{s.children(loaded, names)}, s.Cursor)
 	}
 	f := loaded.File(s.path)
 	if f == nil {
@@ -185,9 +223,13 @@ func (s *skillRequest) answer() (json.RawMessage, error) {
 	return s.content(*f)
 }
 
-// unreadable returns the error of a skill whose files are not those that the manifest states.
+// unreadable returns the error of a skill that is malformed, or whose files are not those that the manifest states.
 func (s *skillRequest) unreadable(err error) *abi.Error {
-	return &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("the skill %s of plugin %s cannot be read: %v", s.skill.Name, s.skill.Plugin.Name, err)}
+	owner := "the project"
+	if s.skill.Plugin != nil {
+		owner = "plugin " + s.skill.Plugin.Name
+	}
+	return &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("the skill %s of %s cannot be read: %v", s.skill.Name, owner, err)}
 }
 
 // children returns the files and directories in the directory s.path.
@@ -210,12 +252,23 @@ func (s *skillRequest) children(loaded *skills.Skill, names []string) catalog.Pa
 	return catalog.HostPart(keys, items)
 }
 
+// open opens the skill; nil if there is none.
+func (s *skillRequest) open() (*skills.Dir, error) {
+	if s.skill.Plugin == nil {
+		return s.view.projectSkills().Open(s.skill.Name)
+	}
+	return skills.Open(s.skill.Plugin.Manifest.Dir, s.skill.Path)
+}
+
 // content returns a file as the result of resources/read. Clients compare the bytes with the digest of the skill's entry, so a text is
 // returned unchanged.
 func (s *skillRequest) content(f skills.File) (json.RawMessage, error) {
-	dir, err := skills.Open(s.skill.Plugin.Manifest.Dir, s.skill.Path)
+	dir, err := s.open()
 	if err != nil {
 		return nil, s.unreadable(err)
+	}
+	if dir == nil {
+		return nil, gateway.Unknown(s.Method, s.Name, "")
 	}
 	defer dir.Close()
 	data, err := dir.Read(f)

@@ -1,6 +1,8 @@
 package grant
 
 import (
+	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
@@ -16,6 +18,20 @@ func Look(kind, path string, places config.Places, writable, within []string) (P
 	}
 	defer p.close()
 	return Place{Path: p.path(), Breadth: breadthOf(p.path(), places), Exists: len(p.missing) == 0}, nil
+}
+
+// Open opens a granted directory by the rules of Resolve, and returns its resolved path. If it does not exist, the error is fs.ErrNotExist. The
+// other parameters are those of Look.
+func Open(path string, places config.Places, writable, within []string) (*os.File, string, error) {
+	p, err := newWalker(places, writable, nil).resolve(Directory, path, places, within)
+	if err != nil {
+		return nil, "", err
+	}
+	defer p.close()
+	if len(p.missing) > 0 {
+		return nil, "", fs.ErrNotExist
+	}
+	return p.take(), p.path(), nil
 }
 
 // Place is a granted path after its resolution.

@@ -94,6 +94,50 @@ type Dir struct {
 	dir  *beneath.Dir
 	// Hidden reports whether a path in the skill is left out. Nil: none is, except for names that begin with a dot.
 	Hidden func(path string) bool
+
+	entries int   // entries of directories that Load has seen
+	size    int64 // bytes of files that Load has seen
+}
+
+// Collection is an open directory that contains skills.
+type Collection struct{ dir *beneath.Dir }
+
+// In returns the Collection in an open directory, which must stay open while the Collection is used.
+func In(dir *os.File) (Collection, error) {
+	below, err := beneath.New(dir)
+	return Collection{below}, err
+}
+
+// Names returns the names of the directories in the collection, and those of symbolic links, which are not followed. Both are sorted, and
+// lack names that begin with a dot.
+func (c Collection) Names() (dirs, links []string, err error) {
+	seen := 0
+	names, err := list(c.dir, ".", &seen)
+	for _, name := range names {
+		switch st, err := c.dir.Lstat(name); {
+		case err != nil: // it was removed since
+		case st.IsDir():
+			dirs = append(dirs, name)
+		case st.IsLink():
+			links = append(links, name)
+		}
+	}
+	return dirs, links, err
+}
+
+// Has reports whether the collection has a directory called name.
+func (c Collection) Has(name string) bool {
+	st, err := c.dir.Lstat(name)
+	return err == nil && st.IsDir()
+}
+
+// Open opens the skill at a path below the collection. The caller must close it. Errors do not contain the path of the collection.
+func (c Collection) Open(name string) (*Dir, error) {
+	dir, err := c.dir.OpenDir(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be opened: %w", name, usage.Cause(err))
+	}
+	return &Dir{name: path.Base(name), dir: dir}, nil
 }
 
 // Load reads all files of the skill at a path below the directory top, and validates it.
@@ -113,29 +157,28 @@ func Open(top, name string) (*Dir, error) {
 		return nil, fmt.Errorf("the directory that contains it cannot be opened: %w", usage.Cause(err))
 	}
 	defer file.Close()
-	below, err := beneath.New(file)
+	below, err := In(file)
 	if err != nil {
 		return nil, fmt.Errorf("the directory that contains it cannot be opened: %w", usage.Cause(err))
 	}
-	dir, err := below.OpenDir(name)
-	if err != nil {
-		return nil, fmt.Errorf("%s cannot be opened: %w", name, usage.Cause(err))
-	}
-	return &Dir{name: path.Base(name), dir: dir}, nil
+	return below.Open(name)
 }
 
 // Close closes the directory.
 func (d *Dir) Close() { d.dir.Close() }
 
+// Size returns how many bytes of files Load has read, even if it has failed.
+func (d *Dir) Size() int64 { return min(d.size, MaxSize) }
+
 // Load reads all files, and validates the skill.
 func (d *Dir) Load() (*Skill, error) {
 	s := &Skill{}
-	size := int64(0)
+	d.entries, d.size = 0, 0
 	err := d.walk(".", 0, func(name string, st beneath.Stat) error {
-		switch size += st.Size; {
+		switch d.size += st.Size; {
 		case len(s.Files) == MaxFiles:
 			return fmt.Errorf("it has more than %d files", MaxFiles)
-		case size > MaxSize:
+		case d.size > MaxSize:
 			return fmt.Errorf("its files have more than %d MiB", MaxSize>>20)
 		}
 		content, err := d.read(name, st)
@@ -196,7 +239,7 @@ func (d *Dir) walk(dir string, depth int, visit func(name string, st beneath.Sta
 	if depth > maxDepth {
 		return fmt.Errorf("%s is more than %d directories deep", dir, maxDepth)
 	}
-	names, err := d.list(dir)
+	names, err := list(d.dir, dir, &d.entries)
 	if err != nil {
 		return err
 	}
@@ -227,17 +270,17 @@ func (d *Dir) walk(dir string, depth int, visit func(name string, st beneath.Sta
 	return nil
 }
 
-// maxEntries bounds the entries of a directory, of which those that are left out are no files of the skill.
+// maxEntries bounds the entries of the directories of a skill, and those of a collection: directories and what is left out are no files.
 const maxEntries = 4 * MaxFiles
 
-// list returns the names in a directory that do not begin with a dot, sorted.
-func (d *Dir) list(dir string) ([]string, error) {
-	file, _, err := d.dir.Open(dir, os.O_RDONLY, 0)
+// list returns the names in a directory that do not begin with a dot, sorted. It adds the number of all entries to seen.
+func list(below *beneath.Dir, dir string, seen *int) ([]string, error) {
+	file, _, err := below.Open(dir, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	listing, seen := beneath.List(file), 0
+	listing := beneath.List(file)
 	var names []string
 	for {
 		entries, err := listing.Read(maxEntries)
@@ -247,8 +290,8 @@ func (d *Dir) list(dir string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if seen += len(entries); seen > maxEntries {
-			return nil, fmt.Errorf("%s has more than %d entries", dir, maxEntries)
+		if *seen += len(entries); *seen > maxEntries {
+			return nil, fmt.Errorf("its directories have more than %d entries", maxEntries)
 		}
 		for _, e := range entries {
 			if !strings.HasPrefix(e.Name, ".") {

@@ -94,6 +94,10 @@ func TestLoadRefuses(t *testing.T) {
 	for i := range skills.MaxFiles {
 		many[fmt.Sprintf("demo/f%d", i)] = ""
 	}
+	directories := map[string]string{"demo/SKILL.md": head}
+	for i := range 2*skills.MaxFiles + 1 {
+		directories[fmt.Sprintf("demo/d%d/.hidden", i)] = ""
+	}
 	large := strings.Repeat("x", skills.MaxFile)
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -126,6 +130,7 @@ func TestLoadRefuses(t *testing.T) {
 		"not UTF-8":               {map[string]string{"demo/SKILL.md": head + "\xff"}, "SKILL.md: it is not UTF-8"},
 		"deep directories":        {map[string]string{"demo/SKILL.md": head, "demo/" + deep + "x": ""}, "more than 8 directories deep"},
 		"many files":              {many, "more than 512 files"},
+		"many directories":        {directories, "its directories have more than 2048 entries"},
 		"large file":              {map[string]string{"demo/SKILL.md": head, "demo/x": large + "x"}, "x has more than 4 MiB"},
 		"large skill":             {map[string]string{"demo/SKILL.md": head, "demo/a": large, "demo/b": large, "demo/c": large, "demo/d": large}, "more than 16 MiB"},
 		"name that URIs must not": {map[string]string{"demo/SKILL.md": head, "demo/a b": ""}, `"a b" has characters`},

@@ -1,0 +1,154 @@
+package projectskills
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/skills"
+)
+
+// newSource returns the Source of a new directory, and the directory.
+func newSource(t *testing.T) (Source, string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Source{places: config.Places{Project: dir}}
+	s.Dirs = []config.SkillDir{{Path: filepath.Join(dir, "skills"), File: "bulkhead.toml", Key: "server.skills[0]", Line: 3}}
+	write(t, dir, "skills/.keep", "")
+	return s, dir
+}
+
+func write(t *testing.T, dir, name, content string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeSkill(t *testing.T, dir, name string) {
+	t.Helper()
+	write(t, dir, "skills/"+name+"/SKILL.md", "---\nname: "+name+"\ndescription: d\n---\n")
+}
+
+// names returns the names of skills.
+func names(list []*skills.Skill) (out []string) {
+	for _, s := range list {
+		out = append(out, s.Name)
+	}
+	return out
+}
+
+// wantProblem checks that exactly n problems contain a text.
+func wantProblem(t *testing.T, ps tomlfile.Problems, n int, text string) {
+	t.Helper()
+	got := 0
+	for _, p := range ps {
+		if strings.Contains(p.String(), text) && p.Warning && p.Remedy != "" {
+			got++
+		}
+	}
+	if got != n {
+		t.Errorf("%d problems contain %q, want %d: %.2000s", got, text, n, ps.Error())
+	}
+}
+
+// TestListIsBounded checks that skills are not read without end, whether or not they can be offered.
+func TestListIsBounded(t *testing.T) {
+	t.Run("number", func(t *testing.T) {
+		s, dir := newSource(t)
+		for i := range maxSkills / 2 {
+			writeSkill(t, dir, fmt.Sprintf("a%02d", i))
+			write(t, dir, fmt.Sprintf("skills/b%02d/SKILL.md", i), "malformed")
+		}
+		writeSkill(t, dir, "c")
+		list, problems := s.List()
+		if len(list) != maxSkills/2 || slices.Contains(names(list), "c") {
+			t.Errorf("got %q", names(list))
+		}
+		wantProblem(t, problems, 1, "skills/c: the skill is not listed, since the project has 64 before it")
+		wantProblem(t, problems, maxSkills/2, "no front matter")
+	})
+	t.Run("bytes", func(t *testing.T) {
+		s, dir := newSource(t)
+		for _, name := range []string{"a", "b", "c", "d"} {
+			writeSkill(t, dir, name)
+			for i := range 4 {
+				write(t, dir, fmt.Sprintf("skills/%s/f%d", name, i), "")
+				if err := os.Truncate(filepath.Join(dir, "skills", name, fmt.Sprintf("f%d", i)), skills.MaxFile-1<<10); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		write(t, dir, "skills/a/too-much", strings.Repeat("x", 8<<10)) // fails, and counts nevertheless
+		list, problems := s.List()
+		if got := names(list); !slices.Equal(got, []string{"b", "c"}) {
+			t.Errorf("got %q", got)
+		}
+		wantProblem(t, problems, 1, "skills/d: the skill is not listed, since the files of those before it have 32 MiB")
+		wantProblem(t, problems, 1, "its files have more than 16 MiB")
+	})
+	t.Run("entries", func(t *testing.T) {
+		s, dir := newSource(t)
+		writeSkill(t, dir, "a")
+		for i := range 4 * skills.MaxFiles {
+			write(t, dir, fmt.Sprintf("skills/f%d", i), "")
+		}
+		list, problems := s.List()
+		if len(list) != 0 {
+			t.Errorf("got %q", names(list))
+		}
+		wantProblem(t, problems, 1, "bulkhead.toml:3: server.skills[0]: ")
+	})
+	t.Run("problems", func(t *testing.T) {
+		s, dir := newSource(t)
+		for i := range 2 * maxProblems {
+			write(t, dir, fmt.Sprintf("skills/Bad%d/x", i), "")
+		}
+		if _, problems := s.List(); len(problems) != maxProblems {
+			t.Errorf("%d problems", len(problems))
+		}
+	})
+}
+
+// TestOpenFindsWhatListReads checks that both decide for the same directory if two have a skill of one name.
+func TestOpenFindsWhatListReads(t *testing.T) {
+	s, dir := newSource(t)
+	s.Dirs = append(s.Dirs, config.SkillDir{Path: filepath.Join(dir, "more/skills")}, config.SkillDir{Path: filepath.Join(dir, "absent")})
+	writeSkill(t, dir, "first")
+	writeSkill(t, dir+"/more", "first")
+	writeSkill(t, dir+"/more", "second")
+	write(t, dir, "skills/broken/x", "")
+	writeSkill(t, dir+"/more", "broken")
+	write(t, dir, "skills/first/own", "")
+	list, problems := s.List()
+	if got := names(list); !slices.Equal(got, []string{"first", "second"}) {
+		t.Errorf("got %q", got)
+	}
+	wantProblem(t, problems, 2, "which the config names first, has one of this name")
+	for name, files := range map[string]int{"first": 2, "second": 1, "broken": -1, "none": 0} {
+		opened, err := s.Open(name)
+		if err != nil || (opened == nil) != (name == "none") {
+			t.Fatalf("%s: %v, %v", name, opened, err)
+		}
+		if opened == nil {
+			continue
+		}
+		defer opened.Close()
+		loaded, err := opened.Load()
+		if (err != nil) != (files < 0) || err == nil && len(loaded.Files) != files {
+			t.Errorf("%s: %+v, %v", name, loaded, err)
+		}
+	}
+}
