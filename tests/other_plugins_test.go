@@ -70,6 +70,24 @@ func otherPlugin(t testing.TB, name string) string {
 	return built.dir
 }
 
+// TestModuleOfScriptsIsTheSameWithEachNode compares the built module, which may be that of a release, with one that another version of Node.js
+// makes: releases do not pin the version.
+func TestModuleOfScriptsIsTheSameWithEachNode(t *testing.T) {
+	t.Parallel()
+	built := readFile(t, filepath.Join(otherPlugin(t, "script"), "script", "script.wasm"))
+	for _, node := range []string{"node", clientProgram(t, "node", "")} {
+		module := filepath.Join(t.TempDir(), "script.wasm")
+		command := exec.Command(node, "../../sdk/javascript/bin/bulkhead-js.js", "build", "src/index.js", "--out", module, "--minify", "--no-system") // as in the plugin's build
+		command.Dir = "../plugins/script"
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", node, err, out)
+		}
+		if readFile(t, module) != built {
+			t.Errorf("%s makes another module than %s", node, "plugins/script/build")
+		}
+	}
+}
+
 func TestScenariosOfOtherPluginsPass(t *testing.T) {
 	t.Parallel()
 	for name, least := range map[string]int{"ripgrep": 3, "sqlite": 10} {
