@@ -7,6 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/hosttool"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tokens"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/grant"
@@ -39,6 +40,9 @@ type PluginInfo struct {
 	Prompts   []string `json:"prompts,omitempty"`
 	Resources []string `json:"resources,omitempty"`
 	Skills    []string `json:"skills,omitempty"` // names of the granted skills
+	// ResultLimit is the size above which a result is shortened for clients, such as "16KiB"; empty if there is none. It does not bind tools with
+	// an output schema.
+	ResultLimit string `json:"result_limit,omitempty"`
 }
 
 // GrantInfo describes a granted directory or repository.
@@ -96,6 +100,9 @@ func describe(p *catalog.Plugin) PluginInfo {
 	info.Version, info.Description = p.Manifest.Version, p.Manifest.Description
 	if p.Problem == "" {
 		info.Prompts, info.Resources, info.Skills = p.Prompts(), p.Resources(), p.SkillNames()
+		if limit := p.Grant.Limits.Result; limit > 0 {
+			info.ResultLimit = manifest.FormatSize(limit)
+		}
 	}
 	withheld := map[string]string{}
 	for _, w := range p.Grant.Withheld {
@@ -167,13 +174,16 @@ func (h *Host) Tool(name string) (ToolInfo, bool) {
 	return ToolInfo{}, false
 }
 
-// OwnTools describes the tools of the host itself, by which clients find and call the tools of these plugins; none if clients list all tools.
+// OwnTools describes the tools of the host itself, by which clients find and call the tools of these plugins and read long results; none if
+// clients list all tools and get all results whole.
 func (h *Host) OwnTools(plugins []PluginInfo) []ToolInfo {
 	var offered []hosttool.Plugin
+	shortens := false
 	for _, p := range plugins {
 		var tools []gateway.Tool
 		for _, t := range p.Tools {
 			if t.Offered {
+				shortens = shortens || p.ResultLimit != "" && t.Output == nil
 				tools = append(tools, gateway.Tool{Name: t.Name, ReadOnly: t.Access == readAccess})
 			}
 		}
@@ -182,7 +192,7 @@ func (h *Host) OwnTools(plugins []PluginInfo) []ToolInfo {
 		}
 	}
 	var own []ToolInfo
-	for _, t := range hosttool.NewSet(h.ToolMode(), offered).Tools() {
+	for _, t := range hosttool.NewSet(h.ToolMode(), offered, shortens).Tools() {
 		own = append(own, ownTool(t))
 	}
 	return own

@@ -45,6 +45,7 @@ func clientPlugins(found explain.Policies, plugins []host.PluginInfo) []host.Plu
 		}
 		info.Prompts, info.Resources = allowedNames(p, "prompts", info.Prompts), allowedNames(p, "resources", info.Resources)
 		info.Skills = allowedSkills(p, info.Skills)
+		info.ResultLimit = p.ResultLimit()
 	}
 	return out
 }

@@ -7,6 +7,7 @@
 //   - worker/budget: the memory of all workers: who gets more, which idle worker ends for it, which call ends if there is none
 //   - grant: opens granted paths, whose variables are replaced already, as directory handles; follows symbolic links
 //   - projectskills: reads the skills of a project, which are untrusted, in the directories that the config names
+//   - results: shortens results that are too long for models, and keeps the rest for a while
 //   - secret: runs the commands that print secret values, and keeps these for a short time
 //   - metrics: counts what the audit log records, and offers it in the format of Prometheus
 //   - audit: writes and reads the audit log, rotation, calls that must not run unrecorded

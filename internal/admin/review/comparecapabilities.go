@@ -211,6 +211,7 @@ var limitNames = map[string]string{
 	"task":         "the time of a call that runs as a task",
 	"http_request": "the body of a web request", "http_response": "the body of a web server's answer",
 	"http_concurrency": "web requests at the same time",
+	"result":           "the size of a result for a model",
 }
 
 // limitText formats the limit l of a manifest.

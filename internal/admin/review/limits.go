@@ -14,7 +14,7 @@ var limitWords = map[string]string{
 	"input": "for a request", "output": "for an answer", "operations": "host operations for a call",
 	"log": "of log lines for a call", "files": "files open at the same time", "concurrency": "calls at the same time",
 	"queue": "of waiting in the queue", "ask": "for a client to answer", "task": "of time for a call that runs as a task", "http_request": "for the body of a web request", "http_response": "for a web server's answer",
-	"http_concurrency": "web requests at the same time",
+	"http_concurrency": "web requests at the same time", "result": "of a result for a model",
 }
 
 // limits adds an item for each requested limit that exceeds its default. The entry sets a limit if the request exceeds the maximum that

@@ -197,6 +197,16 @@ func (s Subject) allowedBy(name string) (string, int) {
 	return "", -1
 }
 
+// ResultLimit returns the size above which results are shortened; empty if there is none.
+func (p *Policy) ResultLimit() string {
+	for _, l := range p.Limits {
+		if l.Key == manifest.KeyResult && l.Value != manifest.Unbounded {
+			return l.Value
+		}
+	}
+	return ""
+}
+
 // limitRule explains the effective limit l. i is its index in the lists of limits.
 func (s Subject) limitRule(i int, l manifest.Limit) LimitRule {
 	r := LimitRule{Key: l.Key, Value: l.Text}
@@ -209,7 +219,7 @@ func (s Subject) limitRule(i int, l manifest.Limit) LimitRule {
 	}
 	switch {
 	case l.Value == 0:
-		r.Value, r.By = "unbounded", "no limit is set"
+		r.By = "no limit is set"
 	case own.Value == l.Value:
 		r.By = fmt.Sprintf("limits (%s)", s.Entry.At("limits"))
 	case own.Value == 0 && all.Value == l.Value:

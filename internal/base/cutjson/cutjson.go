@@ -84,9 +84,9 @@ func (c *cutter) string(out, value []byte, max int) []byte {
 	text, _ := rawjson.Unquote(value)
 	all := utf8.RuneCountInString(text)
 	kept, size := 0, 2+reserve // with quotes
-	var begin []byte
+	var begin, quoted []byte
 	for i, r := range text {
-		quoted := rawjson.AppendQuote(nil, text[i:i+runeSize(text[i:], r)])
+		quoted = rawjson.AppendQuote(quoted[:0], text[i:i+runeSize(text[i:], r)])
 		if size += len(quoted) - 2; size > max {
 			break
 		}
@@ -110,33 +110,34 @@ func runeSize(text string, r rune) int {
 
 // array keeps the first items. The first one that does not fit is cut, if enough of it can be kept.
 func (c *cutter) array(out, value []byte, max int) []byte {
-	var items [][]byte
-	for _, item := range rawjson.Elements(value) {
-		items = append(items, bytes.TrimSpace(item))
+	n := 0 // counted and not collected, since a long array has millions of items
+	for range rawjson.Elements(value) {
+		n++
 	}
 	at := len(c.missing)
 	m := c.lacks()
 	end := len(out) + max - 1 // for the bracket
 	out = append(out, '[')
-	for i, item := range items {
+	for i, item := range rawjson.Elements(value) {
+		item = bytes.TrimSpace(item)
 		left := end - len(out) - 1 // for the comma
-		if i < len(items)-1 {
+		if i < n-1 {
 			left -= reserve
 		}
 		if len(item) > left && left < worthwhile {
 			m = c.at(at, m)
-			m.Kept, m.Of = i, len(items)
-			return fmt.Appendf(out, `%s"… %d more items"]`, comma(i), len(items)-i)
+			m.Kept, m.Of = i, n
+			return fmt.Appendf(out, `%s"… %d more items"]`, comma(i), n-i)
 		}
 		whole := len(item) <= left
 		out = append(out, comma(i)...)
 		c.path = append(c.path, "/"+strconv.Itoa(i))
 		out = c.value(out, item, left)
 		c.path = c.path[:len(c.path)-1]
-		if !whole && i < len(items)-1 {
+		if !whole && i < n-1 {
 			m = c.at(at, m)
-			m.Kept, m.Of = i+1, len(items)
-			return fmt.Appendf(out, `,"… %d more items"]`, len(items)-i-1)
+			m.Kept, m.Of = i+1, n
+			return fmt.Appendf(out, `,"… %d more items"]`, n-i-1)
 		}
 	}
 	c.drop(at) // only an item was cut
@@ -145,36 +146,31 @@ func (c *cutter) array(out, value []byte, max int) []byte {
 
 // object gives each member the same share of what the smaller ones leave, and keeps the first members if the share of each were too small.
 func (c *cutter) object(out, value []byte, max int) []byte {
-	var keys []string
-	var values [][]byte
-	for key, member := range rawjson.Members(value) {
-		keys, values = append(keys, key), append(values, bytes.TrimSpace(member))
-	}
+	keys, values, all := fitting(value, max-2)
 	at := len(c.missing)
 	m := c.lacks()
-	n := c.fits(keys, values, max-2)
 	left := max - 2
-	if n < len(keys) {
+	if len(keys) < all {
 		left -= reserve
 	}
-	for _, key := range keys[:n] {
+	for _, key := range keys {
 		left -= keySize(key)
 	}
-	shares := share(values[:n], left)
+	shares := share(values, left)
 	out = append(out, '{')
-	for i := range n {
+	for i := range keys {
 		out = append(rawjson.AppendQuote(append(out, comma(i)...), keys[i]), ':')
 		c.path = append(c.path, "/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(keys[i]))
 		out = c.value(out, values[i], shares[i])
 		c.path = c.path[:len(c.path)-1]
 	}
-	if n == len(keys) {
+	if len(keys) == all {
 		c.drop(at) // only members were cut
 		return append(out, '}')
 	}
 	m = c.at(at, m)
-	m.Kept, m.Of = n, len(keys)
-	return fmt.Appendf(out, `%s"…":"%d more members"}`, comma(n), len(keys)-n)
+	m.Kept, m.Of = len(keys), all
+	return fmt.Appendf(out, `%s"…":"%d more members"}`, comma(len(keys)), all-len(keys))
 }
 
 // at returns the element of missing at an index, which may have moved; other if it is not listed.
@@ -192,19 +188,26 @@ func (c *cutter) drop(i int) {
 	}
 }
 
-// fits returns how many of the first members fit into size bytes with a worthwhile part of each value.
-func (c *cutter) fits(keys []string, values [][]byte, size int) int {
+// fitting returns the first members of an object, as many as fit into size bytes with a worthwhile part of each value, and the number of all. Of
+// the others it keeps nothing.
+func fitting(object []byte, size int) (keys []string, values [][]byte, all int) {
 	used, n := 0, 0
-	for i, key := range keys {
-		used += keySize(key) + min(len(values[i]), worthwhile+reserve)
+	for key, value := range rawjson.Members(object) {
+		all++
+		if used > size {
+			continue
+		}
+		value = bytes.TrimSpace(value)
+		used += keySize(key) + min(len(value), worthwhile+reserve)
+		keys, values = append(keys, key), append(values, value)
 		if used+reserve <= size {
-			n = i + 1
+			n = all
 		}
 	}
 	if used <= size {
-		return len(keys)
+		n = all
 	}
-	return n
+	return keys[:n], values[:n], all
 }
 
 // keySize returns the size of a key with colon and comma.

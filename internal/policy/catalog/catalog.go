@@ -30,7 +30,7 @@ type Catalog struct {
 	isAlone bool // whether a single plugin is served, under its own name
 	tools   map[string]*Tool
 	claims                // the plugins' claims on prompts and resources
-	host    *hosttool.Set // the host's own tools; nil if all tools are listed
+	host    *hosttool.Set // the host's own tools; nil if there are none
 
 	project         config.ProjectSkills
 	projectProblems tomlfile.Problems // of the directories of project

@@ -63,6 +63,9 @@ func (c *Catalog) PluginFor(p *Plugin, client *config.Client, dir string) *Plugi
 		view.Problems, view.ownProblems, view.noState, view.unready, view.lacks = nil, nil, "", nil, nil
 		view.checksReadiness = false
 	}
+	if c.isAlone {
+		view.Grant = view.Grant.Whole(wholeAlone)
+	}
 	view.findSkills()
 	granted := map[string]bool{}
 	for _, t := range view.Grant.Tools {

@@ -30,7 +30,8 @@ func (p *Plugin) isVersionOf(other *Plugin) bool {
 }
 
 // SharesWorker reports whether a worker of the plugin can serve other, which may belong to another Catalog. Unlike Equal, it ignores what the
-// host decides for each request: which tools, prompts and resources are granted, what a call may ask its client, and which calls need approval.
+// host decides for each request: which tools, prompts and resources are granted, what a call may ask its client, which calls need approval, and which results
+// are shortened.
 func (p *Plugin) SharesWorker(other *Plugin) bool {
 	return p.isVersionOf(other) && reflect.DeepEqual(workerGrant(p.Grant), workerGrant(other.Grant))
 }
@@ -39,6 +40,7 @@ func (p *Plugin) SharesWorker(other *Plugin) bool {
 func workerGrant(g config.Grant) config.Grant {
 	g = withoutLines(g)
 	g.Tools, g.Prefix, g.Prompts, g.Resources, g.Ask, g.Approve, g.Cuts = nil, "", config.Filter{}, config.Filter{}, nil, nil, nil
+	g.Limits.Result = 0
 	return g
 }
 

@@ -75,7 +75,7 @@ func TestHostToolsKnowOnlyWhatIsGranted(t *testing.T) {
 				model = append(model, of)
 			}
 		}
-		want, got := hosttool.NewSet(config.ToolsSearch, model), view.HostTools()
+		want, got := hosttool.NewSet(config.ToolsSearch, model, false), view.HostTools()
 		if want, got := namesOf(want.Tools()), namesOf(got.Tools()); !slices.Equal(got, want) {
 			t.Fatalf("%s\nthe host's tools are %v, want %v", table, got, want)
 		}

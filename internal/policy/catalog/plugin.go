@@ -39,6 +39,9 @@ type Plugin struct {
 	conflicting bool              // whether Problem is a conflict with another plugin
 }
 
+// wholeAlone is why no result of a plugin that is served alone is shortened: the plugin replaces a server, whose results were whole.
+const wholeAlone = "the plugin is served alone, so its results are not shortened"
+
 // newPlugin decides what a plugin is granted.
 func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags config.Flags, alone bool) *Plugin {
 	p := &Plugin{Index: index, Name: c.Name(), Entry: c.Entry, Manifest: c.Manifest, Problems: c.Problems, Refused: c.Refused}
@@ -52,6 +55,9 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 		p.Problems = append(p.Problems, slices.Concat(problems, absentDirectories(c.Entry))...)
 		p.Grant, problems = found.Ceiling.Narrow(c.Manifest, c.Entry, places, grant)
 		p.Problems = append(p.Problems, slices.Concat(problems, partOfRepository(c.Manifest, p.Grant.Git, places))...)
+	}
+	if alone {
+		p.Grant = p.Grant.Whole(wholeAlone)
 	}
 	switch err := p.Problems.Err(); {
 	case err != nil:

@@ -64,6 +64,16 @@ func (t *Tool) taskSupport() gateway.TaskSupport {
 	}
 }
 
+// ResultLimit returns the most bytes of a result of the tool that a model gets; 0: there is no limit. A result that must match a schema is not
+// shortened.
+func (t *Tool) ResultLimit() int {
+	limit := int(t.Plugin.Grant.Limits.Result)
+	if limit > 0 && t.Output != nil {
+		return 0
+	}
+	return limit
+}
+
 // PluginParams returns the parameters of a call, with the tool's name in the manifest instead of the offered name.
 func (t *Tool) PluginParams(params json.RawMessage) json.RawMessage {
 	if t.Offered == t.Name {

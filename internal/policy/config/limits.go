@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
@@ -12,6 +13,15 @@ import (
 func DefaultLimits() manifest.Limits {
 	return manifest.Limits{Memory: 64 << 20, Time: 30 * time.Second, Input: 16 << 20, Output: 8 << 20, Operations: 10_000,
 		Log: 1 << 20, Files: 256, Concurrency: 8, Queue: time.Minute, Ask: 10 * time.Minute, Task: 10 * time.Minute, HTTPRequest: 8 << 20, HTTPResponse: 8 << 20, HTTPConcurrency: 4}
+}
+
+// Whole returns g without a limit of results, and a Cut if there was one. why says why results are not shortened.
+func (g Grant) Whole(why string) Grant {
+	if g.Limits.Result > 0 {
+		g.Cuts = append(slices.Clone(g.Cuts), Cut{"limits." + manifest.KeyResult, manifest.FormatSize(g.Limits.Result), why})
+		g.Limits.Result = 0
+	}
+	return g
 }
 
 // Ceilings returns the highest limits that a manifest can set if no config sets a limit.

@@ -26,23 +26,13 @@ const maxText = 64 << 10
 // Answer returns the result of a call of Find or Describe. The error says what is wrong with the arguments; it continues a sentence that begins
 // with the name of the tool.
 func (s *Set) Answer(name string, arguments json.RawMessage) ([]byte, error) {
-	if len(arguments) == 0 {
-		arguments = json.RawMessage("{}")
-	}
-	compiled, err := s.schemas[name]()
-	if err != nil {
-		return nil, err
-	}
-	if err := compiled.ValidateWithin(arguments, maxArguments); err != nil {
-		return nil, fmt.Errorf("was called with arguments that do not match its schema: %w", err)
-	}
 	given := struct {
 		Query  string
 		Limit  float64 // a number such as 5.0 is an integer of JSON Schema
 		Names  []string
 		Format string
 	}{Limit: defaultLimit}
-	if err := json.Unmarshal(arguments, &given); err != nil {
+	if err := s.decode(name, arguments, &given); err != nil {
 		return nil, err
 	}
 	text, isError := "", ""
@@ -52,6 +42,21 @@ func (s *Set) Answer(name string, arguments json.RawMessage) ([]byte, error) {
 		isError = `,"isError":true`
 	}
 	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}]%s}`, rawjson.Quote(text), isError), nil
+}
+
+// decode decodes the arguments of a call that match the tool's schema.
+func (s *Set) decode(name string, arguments json.RawMessage, into any) error {
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	compiled, err := s.schemas[name]()
+	if err != nil {
+		return err
+	}
+	if err := compiled.ValidateWithin(arguments, maxArguments); err != nil {
+		return fmt.Errorf("was called with arguments that do not match its schema: %w", err)
+	}
+	return json.Unmarshal(arguments, into)
 }
 
 func (s *Set) newIndex() *toolindex.Index {

@@ -37,7 +37,7 @@ func bundled(t *testing.T) *Set {
 		}
 		plugins = append(plugins, p)
 	}
-	s := NewSet(config.ToolsSearch, plugins)
+	s := NewSet(config.ToolsSearch, plugins, false)
 	if len(s.tools) < 90 {
 		t.Fatalf("found %d tools", len(s.tools))
 	}

@@ -1,5 +1,5 @@
 // Package hosttool has the tools that the host itself offers instead of a long list: they find the tools of plugins, describe them and call
-// them. A Set knows the tools of one view, and nothing that is withheld from its clients: begin with NewSet. What calls a tool of a plugin
+// them. One more reads on in long results. A Set knows the tools of one view, and nothing that is withheld from its clients: begin with NewSet. What calls a tool of a plugin
 // is in dispatch, which replaces such a call by the one that it contains: see Inner.
 package hosttool
 
@@ -19,9 +19,10 @@ import (
 const (
 	Find     = "find_tools"
 	Describe = "describe_tools"
-	Read     = "read_tool"  // calls a tool that reads
-	Write    = "write_tool" // calls a tool that writes
-	Script   = "run_script" // runs a script that calls tools that read; the plugin that runs scripts offers it
+	Read     = "read_tool"   // calls a tool that reads
+	Write    = "write_tool"  // calls a tool that writes
+	Result   = "read_result" // reads more of a result that was shortened
+	Script   = "run_script"  // runs a script that calls tools that read; the plugin that runs scripts offers it
 )
 
 // definition is a tool of the host itself.
@@ -36,6 +37,7 @@ type definition struct {
 // definitions are the host's own tools, in the order in which they are listed.
 func definitions() []definition {
 	searching, both := []string{config.ToolsSearch}, []string{config.ToolsSearch, config.ToolsCode}
+	every := []string{config.ToolsAll, config.ToolsSearch, config.ToolsCode}
 	return []definition{
 		{Find, both, `{"type":"object","properties":{"query":{"type":"string","maxLength":500,"description":"words for what you want to do"},` +
 			`"limit":{"type":"integer","minimum":1,"maximum":20,"default":5}},"required":["query"],"additionalProperties":false}`, (*Set).describeFind},
@@ -43,19 +45,20 @@ func definitions() []definition {
 			`"format":{"enum":["typescript","schema"],"default":"typescript"}},"required":["names"],"additionalProperties":false}`, (*Set).describeDescribe},
 		{Read, searching, innerInput, (*Set).describeRead},
 		{Write, both, innerInput, (*Set).describeWrite},
+		{Result, every, resultInput, (*Set).describeResult},
 	}
 }
 
 const innerInput = `{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object"}},"required":["name"],"additionalProperties":false}`
 
-// Names returns the names that are the host's own in a mode. No plugin offers a tool of such a name.
-func Names(mode string) []string {
+// Names returns the names that are the host's own in a mode. No plugin offers a tool of such a name. shortens is whether results may be shortened.
+func Names(mode string, shortens bool) []string {
 	var names []string
 	if mode == config.ToolsCode {
 		names = append(names, Script)
 	}
 	for _, d := range definitions() {
-		if slices.Contains(d.modes, mode) {
+		if slices.Contains(d.modes, mode) && (d.name != Result || shortens) {
 			names = append(names, d.name)
 		}
 	}
@@ -70,19 +73,21 @@ type Plugin struct {
 
 // Set is the host's own tools for the clients of one view. It is safe for concurrent use. The methods of a nil Set return that it has no tool.
 type Set struct {
-	mode    string
-	plugins []Plugin
-	tools   []gateway.Tool // of all plugins
-	byName  map[string]*gateway.Tool
-	index   func() *toolindex.Index
+	mode     string
+	shortens bool // whether results of its tools may be shortened
+	plugins  []Plugin
+	tools    []gateway.Tool // of all plugins
+	byName   map[string]*gateway.Tool
+	index    func() *toolindex.Index
 
 	own     []gateway.Tool // the host's own
 	schemas map[string]func() (*schema.Schema, error)
 }
 
-// NewSet returns the Set of a mode, which finds the tools of plugins; nil if the host offers no tools of its own in that mode.
-func NewSet(mode string, plugins []Plugin) *Set {
-	s := &Set{mode: mode, plugins: plugins, byName: map[string]*gateway.Tool{}, schemas: map[string]func() (*schema.Schema, error){}}
+// NewSet returns the Set of a mode, which finds the tools of plugins; nil if the host offers no tools of its own in that mode. shortens is
+// whether results may be shortened.
+func NewSet(mode string, plugins []Plugin, shortens bool) *Set {
+	s := &Set{mode: mode, shortens: shortens, plugins: plugins, byName: map[string]*gateway.Tool{}, schemas: map[string]func() (*schema.Schema, error){}}
 	for _, p := range plugins {
 		s.tools = append(s.tools, p.Tools...)
 	}
@@ -118,7 +123,7 @@ func (s *Set) Has(name string) bool { return s != nil && s.schemas[name] != nil 
 
 // Instructions returns a text for the client's model that says how to use the tools.
 func (s *Set) Instructions() string {
-	if s == nil {
+	if s == nil || s.mode == config.ToolsAll {
 		return ""
 	}
 	return fmt.Sprintf("%d tools of this server are not listed: %s finds them.", len(s.tools), Find)

@@ -12,9 +12,12 @@ import (
 type Limit struct {
 	Key   string
 	Value int64  // value of the limit in bytes, nanoseconds or items; 0: unset
-	Text  string // formatted value: 64MiB, 30s, 256
+	Text  string // formatted value: 64MiB, 30s, 256; Unbounded if it is unset
 	unit  unit
 }
+
+// Unbounded is the text of a limit that is unset.
+const Unbounded = "unbounded"
 
 // TOML returns the value of the limit in TOML syntax.
 func (l Limit) TOML() string {
@@ -70,10 +73,14 @@ func (l *Limits) fields() []limitField {
 		limitFieldOf(&l.HTTPRequest, "http_request", ofBytes, 1<<10, 1<<30),
 		limitFieldOf(&l.HTTPResponse, "http_response", ofBytes, 1<<10, 1<<30),
 		limitFieldOf(&l.HTTPConcurrency, "http_concurrency", ofItems, 1, 1024),
+		limitFieldOf(&l.Result, KeyResult, ofBytes, 1<<10, 1<<30),
 	}
 }
 
-// ReadLimits reads the table [limits] of a manifest, or a table of limits of a config. The fields of absent keys are 0.
+// KeyResult is the key of the limit that is no need of a plugin: what a model can read depends on its client.
+const KeyResult = "result"
+
+// ReadLimits reads a table of limits of a config. The fields of absent keys are 0.
 func ReadLimits(t *tomlfile.Table) (l Limits) {
 	for _, f := range l.fields() {
 		f.set(f.unit.read(t, f.key, f.least, f.most))
@@ -81,11 +88,23 @@ func ReadLimits(t *tomlfile.Table) (l Limits) {
 	return l
 }
 
+// readNeeds reads the table [limits] of a manifest. The fields of absent keys are 0.
+func readNeeds(t *tomlfile.Table) Limits {
+	if t.Has(KeyResult) {
+		t.Fault(KeyResult, "is set by configs only", "remove it: limits.result in the config bounds what models get of a result")
+	}
+	return ReadLimits(t)
+}
+
 // List returns all limits of l, in the order of docs/manifest.md.
 func (l Limits) List() []Limit {
 	var list []Limit
 	for _, f := range l.fields() {
-		list = append(list, Limit{Key: f.key, Value: f.get(), Text: f.unit.format(f.get()), unit: f.unit})
+		limit := Limit{Key: f.key, Value: f.get(), Text: Unbounded, unit: f.unit}
+		if limit.Value != 0 {
+			limit.Text = f.unit.format(limit.Value)
+		}
+		list = append(list, limit)
 	}
 	return list
 }

@@ -102,7 +102,7 @@ func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
 	m.readServer(root.Table("server"))
 	m.readCapabilities(capabilities)
 	m.checkCommand(plugin, offers, capabilities)
-	m.Limits = ReadLimits(root.Table("limits"))
+	m.Limits = readNeeds(root.Table("limits"))
 	m.readTools(root.Tables("tools"))
 	m.readSkills(root.Tables("skills"), offers)
 	m.readRequirements(root)

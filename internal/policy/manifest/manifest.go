@@ -165,6 +165,8 @@ type Limits struct {
 	HTTPRequest     int64 // most bytes of the body of a web request
 	HTTPResponse    int64 // most bytes of the body of a web response
 	HTTPConcurrency int   // most web requests in flight at the same time
+
+	Result int64 // most bytes of a tool's result for a model; only configs set it
 }
 
 // Offers are the MCP features, other than tools, that the plugin implements.

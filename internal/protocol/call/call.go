@@ -4,6 +4,7 @@
 package call
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -38,6 +39,9 @@ type Request struct {
 	Ref       Reference       // the prompt or template of a completion
 
 	Interaction Interaction
+
+	Held  context.Context // ends when the principal has no access any more; nil: it does not end
+	Whole bool            // the client needs the whole result, whatever its size: it is no model
 
 	// Task is the id of the task that the call runs as; empty if it runs as none.
 	Task string
@@ -113,6 +117,8 @@ type Result struct {
 	StartFuel int64 // instructions that the start function and _initialize executed when the instance was created
 	Memory    int64 // size in bytes of the module's linear memory after the call
 	LeftOut   int64 // operations that were not recorded
+
+	ShortenedFrom int // size in bytes before the host shortened Body; 0 if it did not
 }
 
 // Kind says how a call ended.

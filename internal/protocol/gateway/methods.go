@@ -69,6 +69,7 @@ func (s *session) backendRequest(m *message, meta requestMeta, how method) (call
 	r := call.Request{
 		Method: m.method, Client: s.clientOf(meta), Principal: s.by, Address: s.from, ID: m.id,
 		Params: p.all, Arguments: p.arguments, Argument: p.argument, Cursor: p.cursor,
+		Held: s.held, Whole: s.local != nil,
 	}
 	switch {
 	case p.ambiguous != "":

@@ -29,7 +29,7 @@ type session struct {
 	local   *Local // answers instead of messages; nil: messages do
 	runners *runners
 	tasks   *taskRuns       // nil: no call of the session runs as a task
-	held    context.Context // ends when the client has no access any more, with which its tasks end
+	held    context.Context // ends when the client has no access any more, with which its tasks end and its results are dropped
 	lists   chan struct{}   // a semaphore of running lists; see maxLists
 	level   atomic.Value    // mcp.LoggingLevel: the minimum for legacy requests
 	mail    mailbox

@@ -175,26 +175,27 @@ func (t *Transport) WaitTasks() { t.tasks.Wait() }
 // Session is a session of a Transport. Its methods are safe for concurrent use.
 type Session struct{ s *session }
 
-// Open opens the session of a client of the view v that begins with initialize. own takes the notifications that belong to no request.
-func (t *Transport) Open(v *View, owner *call.Principal, own Peer) *Session {
-	s := t.newSession(v, owner, own)
+// Open opens the session of a client of the view v that begins with initialize. If held is not nil, it ends when the client has no access any
+// more. own takes the notifications that belong to no request.
+func (t *Transport) Open(v *View, owner *call.Principal, held context.Context, own Peer) *Session {
+	s := t.newSession(v, owner, held, own)
 	t.g.register(s)
 	return &Session{s}
 }
 
-// OpenOne opens the session of one request of the modern era, of a client of the view v. If held is not nil, it ends when the client has no
-// access any more: then a task that the request has begun is cancelled.
+// OpenOne opens the session of one request of the modern era, of a client of the view v. held is that of Open: when it ends, a task that the
+// request has begun is cancelled.
 func (t *Transport) OpenOne(v *View, owner *call.Principal, held context.Context) *Session {
-	s := t.newSession(v, owner, nil)
+	s := t.newSession(v, owner, held, nil)
 	s.tasks = &t.tasks
-	if held != nil {
-		s.held = held
-	}
 	return &Session{s}
 }
 
-func (t *Transport) newSession(v *View, owner *call.Principal, own Peer) *session {
+func (t *Transport) newSession(v *View, owner *call.Principal, held context.Context, own Peer) *session {
 	s := newSession(v, owner, own)
+	if held != nil {
+		s.held = held
+	}
 	s.calls.refuses = true
 	s.lists, s.runners, s.subscriptions.shared, s.asks.shared = t.lists, t.runners, &t.cost, &t.asking
 	return s

@@ -59,7 +59,7 @@ func (all *sessions) open(by access) *session {
 	s := &session{id: rand.Text() + rand.Text(), owner: by.Principal.ID, view: by.view, own: newStream(0, &all.server.messages), used: time.Now(), active: 1}
 	s.own.resume()
 	s.calls, s.end = context.WithCancel(all.server.calls)
-	s.gateway = all.server.transport.Open(by.view, by.Principal, s.own)
+	s.gateway = all.server.transport.Open(by.view, by.Principal, by.Held, s.own)
 	return s
 }
 

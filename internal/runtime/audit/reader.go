@@ -39,6 +39,7 @@ type Entry struct {
 	Fuel       uint64      `json:"fuel"`
 	BytesIn    int64       `json:"bytes_in"`
 	BytesOut   int64       `json:"bytes_out"`
+	Shortened  int64       `json:"shortened_from"` // size of a result that the client got shortened
 	Round      int         `json:"round"`
 	Further    int64       `json:"further"`
 	Arguments  string      `json:"arguments"` // in the form that Config.Arguments named when the line was written

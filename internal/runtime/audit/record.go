@@ -65,6 +65,8 @@ type Record struct {
 	Fuel     uint64
 	BytesIn  int64
 	BytesOut int64
+	// ShortenedFrom is the size of a result that the client got shortened; 0: it was not.
+	ShortenedFrom int64
 
 	Round int // number of times that the call has asked its client before
 
@@ -137,6 +139,7 @@ func (l *line) encode(r *Record, arguments string) {
 	}
 	l.number("bytes_in", r.BytesIn)
 	l.number("bytes_out", r.BytesOut)
+	l.number("shortened_from", r.ShortenedFrom)
 	l.operations(r.Operations, r.LeftOut)
 	l.number("round", int64(r.Round))
 	l.number("further", r.Further)

@@ -10,6 +10,7 @@ import (
 // ends. Its error then names what is still running and ends only with the process.
 func (d *Dispatcher) Close(ctx context.Context) error {
 	d.stop()
+	d.results.Close()
 	closing := []*closer{{name: "the background work", close: func() error { d.background.Wait(); return nil }}}
 	runners, logs := d.open()
 	for r, name := range runners {

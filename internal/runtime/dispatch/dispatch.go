@@ -25,6 +25,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/results"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/secret"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
@@ -43,8 +44,9 @@ type Dispatcher struct {
 	zone    func() []byte         // returns the local time zone, which is read only once
 	gitUser func() git.UserConfig // returns the user's current configuration of git
 
-	approvals  approval.Used // of all principals and generations
-	skillReads chan struct{} // one for each file of a skill that is in memory
+	approvals  approval.Used               // of all principals and generations
+	results    results.Store[resultSource] // of all principals and generations
+	skillReads chan struct{}               // one for each file of a skill that is in memory
 
 	projectReads         chan struct{} // has room for one: that the skills of projects are read one after the other bounds processor time and memory
 	projectSkillProblems lastText      // those that were logged

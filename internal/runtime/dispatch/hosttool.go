@@ -15,7 +15,10 @@ import (
 
 // enqueueHostTool queues a call of one of the host's own tools.
 func (v *view) enqueueHostTool(r call.Request) (gateway.Queued, *abi.Error) {
-	if !hosttool.IsCaller(r.Name) {
+	switch {
+	case r.Name == hosttool.Result:
+		return &resultCall{Request: r, view: v}, nil
+	case !hosttool.IsCaller(r.Name):
 		return &hostCall{Request: r, view: v}, nil
 	}
 	name, arguments, err := hosttool.Inner(r.Arguments)

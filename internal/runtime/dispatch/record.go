@@ -65,6 +65,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	})
 	record.Duration, record.Fuel, record.BytesOut = time.Since(record.Time), uint64(result.Fuel), int64(len(result.Body))
 	record.Outcome, record.Code = outcome(result, err)
+	record.ShortenedFrom = int64(result.ShortenedFrom)
 	record.Operations, record.LeftOut = trail.Operations()
 	record.LeftOut += result.LeftOut
 	lost := q.view.write(record, q.Times)

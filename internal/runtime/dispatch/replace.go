@@ -56,6 +56,7 @@ func (d *Dispatcher) Apply(u *Update) {
 	if m := d.metrics.Load(); m != nil {
 		m.Retain(u.next.names)
 	}
+	d.dropResults(u.next)
 	for p := range u.old.plugins() {
 		if !kept[p.runner] {
 			p.runner.retire()

@@ -1,0 +1,106 @@
+package dispatch
+
+import (
+	"context"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/hosttool"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/results"
+)
+
+// failureNoResult is the code of a call that reads a result that is not kept for its client.
+const failureNoResult = "unknown_result"
+
+// resultSource is what the client was granted when it got a result that was shortened.
+type resultSource struct {
+	catalog *catalog.Catalog
+	tool    *catalog.Tool
+}
+
+// isGranted reports whether clients of now may still have what they got then. A script has the results of other tools too, so its result is
+// theirs as long as nothing has changed.
+func (s resultSource) isGranted(now *catalog.Catalog) bool {
+	if now == s.catalog {
+		return true
+	}
+	tool := now.Tool(s.tool.Offered)
+	return now.Key == s.catalog.Key && tool != nil && tool.Plugin.StillGrants(s.tool.Plugin, s.tool.Name) &&
+		(!tool.Plugin.IsHost() || now.ServesSame(s.catalog))
+}
+
+// shorten makes the result of a tool fit for the model of its client, and keeps what is missing. What no model reads is not shortened: the results
+// that a script or a local program gets. Nor is that of a task, which is kept longer than what is missing would be.
+func (q *queued) shorten(result call.Result, limit int) call.Result {
+	if q.Whole || q.Task != "" || q.Via == hosttool.Script {
+		return result
+	}
+	short := results.Shorten(result.Body, limit)
+	if short == nil {
+		return result
+	}
+	id := ""
+	if short.IsTextMissing() {
+		id = q.plugin.dispatcher.results.Keep(q.Principal.ID, q.Held, short.Text(), limit, resultSource{q.plugin.view.catalog, q.tool})
+	}
+	return call.Result{
+		Kind: result.Kind, Body: short.Body(id), Fuel: result.Fuel, StartFuel: result.StartFuel, Memory: result.Memory, LeftOut: result.LeftOut,
+		ShortenedFrom: len(result.Body),
+	}
+}
+
+// dropResults drops the results that the clients of a generation may not have.
+func (d *Dispatcher) dropResults(g *generation) {
+	d.results.Retain(func(k *results.Kept[resultSource]) bool {
+		key := k.Source.catalog.Key
+		v := g.view(key)
+		if v == nil {
+			return key.Dir != "" // the view of a single principal comes back with its next request
+		}
+		return k.Source.isGranted(v.catalog)
+	})
+}
+
+// resultCall is a call that reads more of a result.
+type resultCall struct {
+	call.Request
+	view *view
+}
+
+// Execute implements gateway.Queued.
+func (r *resultCall) Execute(context.Context, gateway.Notifier) (call.Result, error) {
+	part, err := r.view.catalog.HostTools().ResultRange(r.Arguments)
+	kept, exists := r.view.generation.dispatcher.results.Find(r.Principal.ID, part.ID)
+	if kept != nil && !kept.Source.isGranted(r.view.catalog) {
+		kept = nil
+	}
+	if err == nil && kept == nil {
+		code := catalog.Unknown
+		if exists {
+			code = catalog.NotGranted
+		}
+		r.view.recordRefused(r.Request, nil, code)
+		return call.Result{}, r.Failure(failureNoResult, "has no result with this id: it has expired or was dropped, or its tool is not granted any more; call the tool again")
+	}
+	from := (*catalog.Plugin)(nil)
+	if kept != nil {
+		from = kept.Source.tool.Plugin
+	}
+	return recordable{r, &r.Request, r.view, from}.recorded(func(func(audit.Operation)) (call.Result, error) {
+		body := []byte(nil)
+		if err == nil {
+			body, err = kept.Part(part.Offset, part.Length)
+		}
+		if err != nil {
+			return call.Result{}, r.Failure(failureArguments, err.Error())
+		}
+		return call.Result{Body: body}, nil
+	})
+}
+
+// Failure implements gateway.Queued.
+func (r *resultCall) Failure(code, message string) *gateway.Failure {
+	return hostFailure(r.Name, code, message)
+}
