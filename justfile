@@ -25,6 +25,10 @@ test-all:
 bench:
     go test ./tests/bench -run '^$' -bench . -benchtime 3s
 
+# what measuring costs a call over HTTP, as pairs of one run
+bench-metrics:
+    go test ./host -run '^$' -bench Metrics -benchtime 20000x -count 5
+
 # what a hostile module costs the others, what metering costs, and how long anything can keep a processor
 bench-hostile:
     go test ./tests/hostile ./internal/runtime/engine/... -run '^$' -bench 'Neighbour|Isolation|Resident|Cost|Stalls' -benchtime 1x

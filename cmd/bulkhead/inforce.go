@@ -38,6 +38,9 @@ func printClient(w io.Writer, client *explain.Client) {
 			fmt.Fprintln(w, "        not the server's own project, at /mcp, which only the pattern * includes")
 		}
 	}
+	if client.Metrics {
+		fmt.Fprintln(w, "        may read the metrics of the server")
+	}
 	if client.Quota != nil {
 		fmt.Fprintf(w, "        quota: %s\n", client.Quota)
 	}

@@ -332,7 +332,14 @@ func (e *examination) audit() {
 	if len(log.Also) > 0 {
 		also = ", also " + strings.Join(log.Also, ", ")
 	}
-	e.ok("audit", "%s%s; on_failure = %q", log.File, also, log.OnFailure)
+	metrics := ""
+	switch asked := e.parsed.Audit.Metrics; {
+	case asked != log.Metrics:
+		metrics = fmt.Sprintf("; no metrics: %s:%d forbids them", e.bound.File, e.bound.AuditLine)
+	case asked != config.Metrics{}:
+		metrics = "; metrics at " + asked.String()
+	}
+	e.ok("audit", "%s%s; on_failure = %q%s", log.File, also, log.OnFailure, metrics)
 }
 
 // credentials checks that each credential can be read. The values are neither stored nor shown.

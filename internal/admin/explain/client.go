@@ -27,6 +27,7 @@ type Client struct {
 	By       string        `json:"by"`              // the line that decides, or the rule
 	Projects []string      `json:"projects,omitzero"`
 	Quota    *config.Quota `json:"quota,omitempty"`
+	Metrics  bool          `json:"metrics,omitempty"` // whether the client may read the metrics of the server
 
 	table *config.Client
 	dir   string // value of ${client}
@@ -109,6 +110,7 @@ func FindClient(base *catalog.Catalog, name string, p *call.Principal) Client {
 		if c.Projects = table.Projects; table.Quota != (config.Quota{}) {
 			c.Quota = &table.Quota
 		}
+		c.Metrics = table.Metrics
 	case len(base.Clients.Tables) == 0:
 		c.By = "the config has no [[clients]], so every client gets everything"
 	case admitted:

@@ -27,11 +27,13 @@ type Ceiling struct {
 	Audited, AuditClosed bool
 	AuditAlso            []string
 	AuditLine            int
-	HTTP                 HTTPBounds
-	Sources              Sources
-	All                  Bounds    // bounds that apply to every plugin
-	RequireSignature     *Signers  // the keys with one of which every plugin must be signed; nil: plugins need no signature
-	Plugins              []Allowed // the allowed plugins; nil: every plugin is allowed
+	// NoMetrics is set if the ceiling forbids metrics.
+	NoMetrics        bool
+	HTTP             HTTPBounds
+	Sources          Sources
+	All              Bounds    // bounds that apply to every plugin
+	RequireSignature *Signers  // the keys with one of which every plugin must be signed; nil: plugins need no signature
+	Plugins          []Allowed // the allowed plugins; nil: every plugin is allowed
 	// Home is the value of ${home} in the paths of the ceiling. It does not come from the environment, which the user can set.
 	Home string
 }
@@ -82,6 +84,7 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 		AuditClosed: audit.OneOf("on_failure", FailOpen, FailClosed) == FailClosed,
 		AuditAlso:   readCopies(audit, runtime.GOOS, AuditJournald, AuditSyslog),
 		AuditLine:   audit.Line(),
+		NoMetrics:   !audit.Bool(keyMetrics, true),
 		HTTP:        readHTTPBounds(root.Table("http")),
 		Sources:     readSources(root.Table("sources")),
 		All:         readBounds(all, checkCeilingPath),
@@ -214,6 +217,9 @@ func (c *Ceiling) NarrowAudit(a *Audit) *Audit {
 	narrowed := *a
 	if c.AuditClosed {
 		narrowed.OnFailure = FailClosed
+	}
+	if c.NoMetrics {
+		narrowed.Metrics = Metrics{}
 	}
 	for _, to := range c.AuditAlso {
 		if !a.HasCopy(to) {

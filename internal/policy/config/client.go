@@ -203,7 +203,7 @@ func (c *Config) readClients(root *tomlfile.Table) {
 			Metrics:   t.Bool(keyMetrics, false),
 			Bounds:    readBounds(t, checkClientPath),
 		}
-		for _, key := range []string{"plugins", "projects"} {
+		for _, key := range []string{"plugins", "projects", keyMetrics} {
 			client.Lines[key] = t.LineOf(key)
 		}
 		switch first := c.Clients.Table(client.Name); {

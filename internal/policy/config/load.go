@@ -47,8 +47,10 @@ func (c *Config) readDoc(file string) tomlfile.Problems {
 	defaults := root.Table("defaults")
 	limits := defaults.Table("limits")
 	c.Defaults = Defaults{Limits: manifest.ReadLimits(limits), Deny: manifest.ReadDeny(defaults), Approve: readApprove(defaults), ApproveAt: approveAt(defaults), Files: filesOf(file, defaults, limits)}
-	c.readAudit(root.Table("audit"))
+	audit := root.Table("audit")
+	c.readAudit(audit)
 	c.readClients(root)
+	c.checkReaders(doc, audit)
 	http := root.Table("http")
 	c.readOthers(http)
 	c.readHTTPServer(http)

@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
@@ -48,6 +49,20 @@ func readMetrics(t *tomlfile.Table, system string) (m Metrics) {
 		m.Address = address.String()
 	}
 	return m
+}
+
+// checkReaders warns of metrics that nobody can read, and of the right to read metrics that are not there.
+func (c *Config) checkReaders(doc *tomlfile.Doc, audit *tomlfile.Table) {
+	offered := c.Audit.MetricsAt().HTTP
+	if offered && !slices.ContainsFunc(c.Clients.Tables, func(t Client) bool { return t.Metrics }) {
+		audit.Warn(keyMetrics, "no client can read them over HTTP", "set metrics = true in the [[clients]] table of those who may")
+	}
+	for _, t := range c.Clients.Tables {
+		if t.Metrics && !offered {
+			doc.Add(tomlfile.Problem{File: t.File, Line: lineOf(t.Lines, keyMetrics, t.Line), Key: t.Key + "." + keyMetrics, Warning: true,
+				What: "has no effect: this server offers no metrics over HTTP", Remedy: `set metrics = "http" in [audit], or remove it`})
+		}
+	}
 }
 
 // Socket returns the path of the socket of m; empty if it has none.

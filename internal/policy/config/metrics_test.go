@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 )
 
 func TestMetricsAddress(t *testing.T) {
@@ -49,5 +50,33 @@ func TestMetricsDoNotReopenAuditLog(t *testing.T) {
 	a, b := &Audit{File: "/a", Metrics: Metrics{HTTP: true}}, &Audit{File: "/a", Line: 7}
 	if !a.SameLog(b) || a.Equal(b) || !a.Equal(&Audit{File: "/a", Line: 9, Metrics: Metrics{HTTP: true}}) || a.SameLog(nil) || (*Audit)(nil).Equal(b) {
 		t.Error("metrics are part of the log, or of no comparison")
+	}
+}
+
+// TestMetricsNeedReaders parses configs whose metrics nobody may read, or whose clients may read none.
+func TestMetricsNeedReaders(t *testing.T) {
+	const reader = "[[clients]]\nname = 'a'\nmatch = { auth = 'any' }\nmetrics = true\n"
+	for text, want := range map[string]string{
+		"[audit]\nfile = '/a'\nmetrics = 'http'\n": "audit.metrics: no client can read them",
+		reader: "clients[0].metrics: has no effect",
+		"[audit]\nfile = '/a'\nmetrics = '127.0.0.1:9464'\n" + reader: "clients[0].metrics: has no effect",
+		"[audit]\nfile = '/a'\nmetrics = 'http'\n" + reader:           "",
+		"[audit]\nfile = '/a'\nmetrics = '127.0.0.1:9464'\n":          "",
+	} {
+		_, problems := Parse("/c.toml", []byte(text))
+		if got := problems.Warnings(); problems.Err() != nil || want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].String(), want)) {
+			t.Errorf("%s: %v, want %q", text, problems, want)
+		}
+	}
+	clients := Clients{Tables: []Client{
+		{Name: "a", Match: Match{Auth: authNone}, Metrics: true}, {Name: "b", Match: Match{Auth: authAny}},
+	}, Others: othersAll}
+	for id, want := range map[string]bool{"local": true, authBearer: false} {
+		if got := clients.MayReadMetrics(&call.Principal{ID: id}); got != want {
+			t.Errorf("%s: %t", id, got)
+		}
+	}
+	if (&Clients{}).MayReadMetrics(&call.Principal{ID: "local"}) {
+		t.Error("a client reads metrics without a table")
 	}
 }

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -110,6 +111,9 @@ func (f *Found) applyCeiling() error {
 		}
 		return &usage.Error{Err: &InvalidError{File: c.File, empty: true, Problems: tomlfile.Problems{{File: c.File, Line: c.AuditLine, Key: "audit.required",
 			What: "no plugin is served: " + what, Remedy: remedy}}}}
+	}
+	if c.NoMetrics && f.Audit.MetricsAt() != (config.Metrics{}) {
+		f.Options.Log.Warn(fmt.Sprintf("%s: audit.metrics: nothing is measured: %s:%d forbids metrics", f.Config, c.File, c.AuditLine))
 	}
 	f.Audit = c.NarrowAudit(f.Audit)
 	if c.Memory > 0 || c.Confined {

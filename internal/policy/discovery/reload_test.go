@@ -319,6 +319,8 @@ func TestSettingsOfServerAreBounded(t *testing.T) {
 		"a copy by the ceiling":          {"[audit]\nalso = ['syslog']\n", "[audit]\nfile = '/a'\nalso = ['stdout']\n", 2 << 30, false, "open [stdout syslog]"},
 		"a copy by both":                 {"[audit]\nalso = ['syslog']\n", "[audit]\nfile = '/a'\nalso = ['syslog']\n", 2 << 30, false, "open [syslog]"},
 		"no audit to copy":               {"[audit]\nalso = ['syslog']\n", "", 2 << 30, false, ""},
+		"metrics":                        {"[audit]\nrequired = true\n", "[audit]\nfile = '/a'\nmetrics = '127.0.0.1:9464'\n", 2 << 30, false, "open [] 127.0.0.1:9464"},
+		"no metrics by the ceiling":      {"[audit]\nmetrics = false\n", "[audit]\nfile = '/a'\nmetrics = '127.0.0.1:9464'\n", 2 << 30, false, "open []"},
 		"no audit to close":              {"[audit]\non_failure = 'closed'\n", "", 2 << 30, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -335,7 +337,7 @@ func TestSettingsOfServerAreBounded(t *testing.T) {
 			}
 			audit := ""
 			if found.Audit != nil {
-				audit = fmt.Sprint(found.Audit.OnFailure, " ", found.Audit.Also)
+				audit = strings.TrimSpace(fmt.Sprint(found.Audit.OnFailure, " ", found.Audit.Also, " ", found.Audit.Metrics))
 			}
 			if confined := found.Server != nil && found.Server.Confined; found.Memory() != c.memory || confined != c.confined || audit != c.audit {
 				t.Errorf("got the memory %d, confined %t, audit %q", found.Memory(), confined, audit)

@@ -18,6 +18,18 @@ func (d *Dispatcher) Measure(m *metrics.Metrics) {
 		return
 	}
 	d.pool.Observe(m)
+	g := d.acquire()
+	defer g.release()
+	g.expect(m)
+}
+
+// expect adds the plugins of the generation to m.
+func (g *generation) expect(m *metrics.Metrics) {
+	for p := range g.plugins() {
+		if p.Problem == "" {
+			m.Expect(p.Name)
+		}
+	}
 }
 
 // write adds a record to the audit log, and has it counted.

@@ -55,6 +55,7 @@ func (d *Dispatcher) Apply(u *Update) {
 	d.current.Store(u.next)
 	if m := d.metrics.Load(); m != nil {
 		m.Retain(u.next.names)
+		u.next.expect(m)
 	}
 	d.dropResults(u.next)
 	for p := range u.old.plugins() {

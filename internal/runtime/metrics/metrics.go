@@ -10,6 +10,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 )
 
 // Metrics are the metrics of one server. They are safe for concurrent use.
@@ -70,7 +73,19 @@ func New(sources ...Source) *Metrics {
 	m.tasks = count("bulkhead_tasks_begun_total", "Calls that have begun to run as tasks, or went on after a question.", Plugin)
 	m.reloads = count("bulkhead_reloads_total", "Changes of the configuration, by whether they were applied (ok) or rejected (denied).", "outcome")
 	m.tokens = count("bulkhead_token_changes_total", "Changes of the tokens of the server.")
+	for _, outcome := range []audit.Outcome{audit.OK, audit.Denied} {
+		m.reloads.Add(0, string(outcome))
+	}
 	return m
+}
+
+// Expect adds what seldom happens to a plugin with the value 0: Prometheus sees no increase in a series that begins with 1.
+func (m *Metrics) Expect(plugin string) {
+	m.failedStarts.Add(0, plugin)
+	m.failedCompilations.Add(0, plugin)
+	for _, why := range worker.Ends {
+		m.workerEnds.Add(0, plugin, string(why))
+	}
 }
 
 // Retain removes the series of names that are not in use any more. keep reports whether the value of a label, one of Plugin, Tool and

@@ -256,6 +256,9 @@ const (
 	EndLost     End = "lost"     // it crashed, or another process ended it
 )
 
+// Ends are all values of End.
+var Ends = []End{EndIdle, EndMemory, EndReplaced, EndClosed, EndKilled, EndLost}
+
 // ended returns why the process has ended.
 func (p *process) ended() End {
 	p.supervisor.mu.Lock()

@@ -1,0 +1,113 @@
+package dispatch
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// TestMeasuringIsFreeWhenOff compares the allocations of a recorded call with those of writing its record, with metrics off and on.
+func TestMeasuringIsFreeWhenOff(t *testing.T) {
+	d := opened()
+	g := d.acquire()
+	log, err := audit.Open(audit.Config{File: filepath.Join(t.TempDir(), "log"), OnFailure: audit.FailClosed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close(t.Context()) })
+	record := audit.Record{Kind: audit.KindCall, Plugin: "a", Method: abi.MethodToolsCall, Outcome: audit.OK}
+	principal := &call.Principal{ID: "local"}
+	recorded := func() float64 {
+		return testing.AllocsPerRun(200, func() {
+			q := recordable{Request: &call.Request{Method: abi.MethodToolsCall, Name: "t", Principal: principal}, view: g.first, plugin: g.first.catalog.Plugins[0]}
+			if _, err := q.recorded(func(func(audit.Operation)) (call.Result, error) { return call.Result{}, nil }); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	written := func(write func() error) float64 {
+		return testing.AllocsPerRun(200, func() {
+			if err := write(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if n := written(func() error { return g.write(record) }); n != 0 {
+		t.Errorf("without an audit log a record costs %v allocations", n)
+	}
+	g.audit = log
+	defer func() { g.audit = nil }()
+	alone := written(func() error { return log.Write(record) })
+	for name, write := range map[string]func() error{
+		"of an event": func() error { return g.write(record) }, "of a call": func() error { return g.first.write(record, nil) },
+	} {
+		if n := written(write); n != alone {
+			t.Errorf("the record %s costs %v allocations, and writing it %v", name, n, alone)
+		}
+	}
+	recorded() // the first IDs of records are shorter
+	goroutines, off := runtime.NumGoroutine(), recorded()
+	d.Measure(metrics.New(d.AddMetrics))
+	if on := recorded(); on != off+1 { // call.Times
+		t.Errorf("a call costs %v allocations with metrics, and %v without", on, off)
+	}
+	d.Measure(nil)
+	if again := recorded(); again != off || runtime.NumGoroutine() > goroutines {
+		t.Errorf("after metrics were switched off, a call costs %v allocations, before %v; %d goroutines, before %d", again, off, runtime.NumGoroutine(), goroutines)
+	}
+}
+
+// TestMetricsOfQueues looks at the queues of a plugin while calls wait and run.
+func TestMetricsOfQueues(t *testing.T) {
+	d := opened()
+	m := metrics.New(d.AddMetrics)
+	d.Measure(m)
+	g := d.acquire()
+	p := g.first.plugins[0]
+	p.lane.queue.resize(1)
+	var calls []*queued
+	for range 3 {
+		q := p.enqueue(call.Request{Principal: &call.Principal{ID: "local"}}, true)
+		p.lane.queue.ask(&q.place)
+		calls = append(calls, q)
+	}
+	page := pageOf(m)
+	for _, want := range []string{`state="waiting"} 2`, `state="running"} 1`, `bulkhead_queue_slots{plugin="` + p.Name + `"} 1`, `bulkhead_memory_budget_bytes 1.073741824e+09`} {
+		if !strings.Contains(page, want+"\n") {
+			t.Errorf("the page lacks %s:\n%s", want, page)
+		}
+	}
+	for _, q := range calls {
+		q.place.leave()
+	}
+}
+
+// TestReloadRemovesSeries replaces a plugin by another: its series are removed, and the new one has zeros where increases matter.
+func TestReloadRemovesSeries(t *testing.T) {
+	d := opened()
+	m := metrics.New()
+	d.Measure(m)
+	old := d.Catalog().Plugins[0].Name
+	m.WorkerEnded(old, "idle")
+	replaceBy(t, d, catalogOf(func(c *catalog.Catalog) { c.Plugins[0].Name, c.Plugins[0].Manifest.Digest = "new", "2" }))
+	page := pageOf(m)
+	if strings.Contains(page, `plugin="`+old+`"`) || !strings.Contains(page, `bulkhead_worker_ends_total{plugin="new",reason="lost"} 0`) {
+		t.Errorf("after %s was replaced:\n%s", old, page)
+	}
+}
+
+// pageOf returns the page of m.
+func pageOf(m *metrics.Metrics) string {
+	w := httptest.NewRecorder()
+	m.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	return w.Body.String()
+}
