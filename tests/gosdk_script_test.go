@@ -32,6 +32,7 @@ type scriptedGoSDK struct {
 	answers  map[string]json.RawMessage
 	mu       sync.Mutex
 	asked    []string
+	tasks    goTasks
 }
 
 // runGoSDK runs the script as the adapters in clients/ do.
@@ -103,16 +104,21 @@ func (c *scriptedGoSDK) connect(ctx context.Context, target scriptTarget) (err e
 	}
 	if target.Bare {
 		options.ElicitationHandler, options.CreateMessageHandler, options.Capabilities = nil, nil, &mcp.ClientCapabilities{}
+	} else {
+		options.Capabilities.AddExtension("io.modelcontextprotocol/tasks", nil)
 	}
 	c.client = mcp.NewClient(&mcp.Implementation{Name: "go", Version: "1"}, options)
-	transport := mcp.Transport(&mcp.StreamableClientTransport{Endpoint: target.URL, HTTPClient: &http.Client{Transport: withHeaders{target.Headers, cmp.Or(target.transport, http.DefaultTransport)}}})
+	if err := c.tasks.addTo(c.client); err != nil {
+		return err
+	}
+	transport := mcp.Transport(&mcp.StreamableClientTransport{Endpoint: target.URL, HTTPClient: &http.Client{Transport: c.tasks.over(withHeaders{target.Headers, cmp.Or(target.transport, http.DefaultTransport)})}})
 	if target.URL == "" {
 		cmd := exec.Command(target.Command, target.Args...)
 		cmd.Dir = target.Dir
 		for name, value := range target.Env {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
-		transport = &mcp.CommandTransport{Command: cmd}
+		transport = &mcp.LoggingTransport{Transport: &mcp.CommandTransport{Command: cmd}, Writer: &c.tasks}
 	}
 	c.session, err = c.client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: target.Version})
 	return err
@@ -190,6 +196,8 @@ func (c *scriptedGoSDK) step(ctx context.Context, s scriptStep) (any, error) {
 		return c.callWithLog(ctx, s)
 	case "cancel":
 		return c.cancel(ctx, s)
+	case "task":
+		return c.task(ctx, s)
 	case "watch":
 		return c.watch(ctx, s)
 	case "ask":

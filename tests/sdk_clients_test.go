@@ -52,6 +52,7 @@ type scriptStep struct {
 	Ref, Argument     map[string]string
 	Context           struct{ Arguments map[string]string }
 	Answers           map[string]json.RawMessage
+	Cancel            bool // of a task
 	Want              any
 	Modern            any      // what clients of 2026-07-28 must get, if that differs
 	Bare              bool     // for clients without capabilities only

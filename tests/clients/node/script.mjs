@@ -48,6 +48,12 @@ const actions = {
       return running ? 'cancelled' : describe(error);
     }
   },
+  // A call as a task: how it ended, and what was asked meanwhile. A task is cancelled as soon as it exists, if the step says so.
+  async task(c, s) {
+    c.answers = s.answers ?? {};
+    c.asked.length = 0;
+    return { ...await c.task(s.tool, s.arguments, s.cancel), asked: [...c.asked] };
+  },
   resources: async c => (await c.resources()).map(r => r.uri),
   templates: async c => (await c.templates()).map(t => t.uriTemplate),
   read: (c, s) => c.read(s.uri),

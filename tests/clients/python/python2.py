@@ -1,16 +1,63 @@
 """The adapter of the official Python SDK, version 2."""
 
+import asyncio
 import contextlib
+from typing import Any, Literal
 
 import httpx2
 import mcp.client.session
 import mcp_types as types
+import pydantic
 from mcp import Client, StdioServerParameters
+from mcp.client.extension import ClientExtension, ResultClaim
 from mcp.client.streamable_http import streamable_http_client
 
 from script import Adapter, plain, run, tool_result
 
 MODERN = "2026-07-28"
+
+
+class TaskRequest(types.Request[dict[str, Any], str]):
+    name_param = "taskId"
+
+
+class CreatedTask(types.Result):
+    result_type: Literal["task"] = pydantic.Field(alias="resultType")
+    task_id: str = pydantic.Field(alias="taskId")
+
+
+class TaskState(types.Result):
+    status: str | None = None  # of tasks/get only
+    input_requests: dict[str, Any] | None = pydantic.Field(alias="inputRequests", default=None)
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+class Tasks(ClientExtension):
+    """Tasks, for which the library has the interface of extensions: it gets their results, and asks for their states."""
+
+    identifier = "io.modelcontextprotocol/tasks"
+
+    def __init__(self, adapter):
+        self.adapter = adapter
+
+    def claims(self):
+        return [ResultClaim(result_type="task", model=CreatedTask, resolve=self.resolve)]
+
+    async def resolve(self, created, context):
+        async def request(method, **params):
+            return await context.session.send_request(TaskRequest(method=method, params={"taskId": created.task_id, **params}), TaskState)
+
+        if self.adapter.cancelled:
+            await request("tasks/cancel")
+        while (state := await request("tasks/get")).status in ("working", "input_required"):
+            if state.input_requests:
+                self.adapter.asked += [question["method"] for question in state.input_requests.values()]
+                answers = {key: self.adapter.answers[question["method"]] for key, question in state.input_requests.items()}
+                await request("tasks/update", inputResponses=answers)
+            await asyncio.sleep(0.02)
+        self.adapter.state = state
+        return types.CallToolResult.model_validate(state.result or {"content": []})
 
 
 class Python2(Adapter):
@@ -50,6 +97,14 @@ class Python2(Adapter):
         elif level:
             await self.client.set_logging_level(level)
         return tool_result(await self.client.call_tool(name, arguments, progress_callback=progress, meta=meta))
+
+    async def task(self, name, arguments, cancelled):
+        self.cancelled, self.state = cancelled, None
+        result = await self.client.call_tool(name, arguments)
+        if self.state is None:
+            return {"kind": "immediate", "status": "completed", **tool_result(result)}
+        code = {"code": self.state.error["code"]} if self.state.error else {}
+        return {"kind": "task", "status": self.state.status, **(tool_result(result) if self.state.result else {}), **code}
 
     def next_request_id(self):
         return None
@@ -103,7 +158,8 @@ async def connect(server):
     else:
         target = StdioServerParameters(**{k: server[k] for k in ("command", "args", "env", "cwd")})
     adapter = Python2()
-    async with Client(target, mode=mode(server["version"]), **adapter.callbacks(server["bare"])) as client:
+    extensions = [] if server["bare"] else [Tasks(adapter)]
+    async with Client(target, mode=mode(server["version"]), extensions=extensions, **adapter.callbacks(server["bare"])) as client:
         adapter.client = client
         yield adapter
 

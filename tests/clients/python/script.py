@@ -103,6 +103,12 @@ async def ask(c, s):
     return {**result, "asked": sorted(c.asked)}
 
 
+async def task(c, s):
+    """Calls a tool as a task: how it ended, and what was asked meanwhile. A task is cancelled as soon as it exists, if the step says so."""
+    c.answers, c.asked = s.get("answers", {}), []
+    return {**await c.task(s["tool"], s["arguments"], s.get("cancel", False)), "asked": c.asked}
+
+
 async def names(items, attribute):
     return [str(getattr(item, attribute)) for item in await items]
 
@@ -115,6 +121,7 @@ ACTIONS = {
     "progress": progress,
     "log": log,
     "cancel": cancel,
+    "task": task,
     "resources": lambda c, s: names(c.resources(), "uri"),
     "templates": lambda c, s: c.templates(),
     "read": lambda c, s: c.read(s["uri"]),
