@@ -149,15 +149,15 @@ type column struct {
 }
 
 var (
-	callsColumn   = column{"calls", func(f history.Figures) string { return count(f.Calls) }}
-	errorsColumn  = column{"errors", func(f history.Figures) string { return count(f.Errors) }}
-	refusedColumn = column{"refused", func(f history.Figures) string { return count(f.Refused) }}
+	callsColumn   = column{"calls", func(f history.Figures) string { return chart.Count(f.Calls) }}
+	errorsColumn  = column{"errors", func(f history.Figures) string { return chart.Count(f.Errors) }}
+	refusedColumn = column{"refused", func(f history.Figures) string { return chart.Count(f.Refused) }}
 	durations     = []column{
-		{"p50", func(f history.Figures) string { return microseconds(f.P50) }},
-		{"p95", func(f history.Figures) string { return microseconds(f.P95) }},
-		{"p99", func(f history.Figures) string { return microseconds(f.P99) }},
+		{"p50", func(f history.Figures) string { return chart.Duration(time.Duration(f.P50) * time.Microsecond) }},
+		{"p95", func(f history.Figures) string { return chart.Duration(time.Duration(f.P95) * time.Microsecond) }},
+		{"p99", func(f history.Figures) string { return chart.Duration(time.Duration(f.P99) * time.Microsecond) }},
 	}
-	tokensColumn = column{"tokens", func(f history.Figures) string { return "~" + count(f.Tokens) }}
+	tokensColumn = column{"tokens", func(f history.Figures) string { return "~" + chart.Count(f.Tokens) }}
 )
 
 func (p summaryPage) print(r auditSummary) {
@@ -167,20 +167,20 @@ func (p summaryPage) print(r auditSummary) {
 	}
 	t := r.Total
 	fmt.Fprintf(p, "%s calls, %s errors, %s refused; p50 %s, p95 %s, p99 %s, longest %s\n",
-		count(t.Calls), count(t.Errors), count(t.Refused), microseconds(t.P50), microseconds(t.P95), microseconds(t.P99), microseconds(t.Longest))
-	fmt.Fprintf(p, "%s in, %s out, about %s tokens; fuel %s\n", bytesOf(t.BytesIn), bytesOf(t.BytesOut), count(t.Tokens), count(int64(min(t.Fuel, math.MaxInt64))))
+		chart.Count(t.Calls), chart.Count(t.Errors), chart.Count(t.Refused), chart.Duration(time.Duration(t.P50)*time.Microsecond), chart.Duration(time.Duration(t.P95)*time.Microsecond), chart.Duration(time.Duration(t.P99)*time.Microsecond), chart.Duration(time.Duration(t.Longest)*time.Microsecond))
+	fmt.Fprintf(p, "%s in, %s out, about %s tokens; fuel %s\n", chart.Bytes(t.BytesIn), chart.Bytes(t.BytesOut), chart.Count(t.Tokens), chart.Count(int64(min(t.Fuel, math.MaxInt64))))
 	for _, note := range []struct {
 		n    int64
 		what string
 	}{{r.Lost, "records could not be written, and are missing"}, {r.Damaged, "lines of the log are no records, and are not counted"}} {
 		if note.n > 0 {
-			fmt.Fprintf(p, "%s %s %s\n", p.paint("warning:"), count(note.n), note.what)
+			fmt.Fprintf(p, "%s %s %s\n", p.paint("warning:"), chart.Count(note.n), note.what)
 		}
 	}
 	p.series(r)
-	p.table("tools", "calls", r.Tools, []column{callsColumn, errorsColumn, refusedColumn, durations[0], durations[1], durations[2], tokensColumn}, toolName)
-	p.table("slowest", "p95", r.slowest, []column{durations[0], durations[1], durations[2], callsColumn}, toolName)
-	p.table("clients", "calls", r.Clients, []column{callsColumn, errorsColumn, refusedColumn, tokensColumn}, clientName)
+	p.table("tools", "calls", r.Tools, []column{callsColumn, errorsColumn, refusedColumn, durations[0], durations[1], durations[2], tokensColumn}, history.Key.Called)
+	p.table("slowest", "p95", r.slowest, []column{durations[0], durations[1], durations[2], callsColumn}, history.Key.Called)
+	p.table("clients", "calls", r.Clients, []column{callsColumn, errorsColumn, refusedColumn, tokensColumn}, history.Key.Caller)
 	p.refused(r.Refused)
 	p.unused(r.Unused)
 }
@@ -201,9 +201,9 @@ func (p summaryPage) series(r auditSummary) {
 			values[i] = c.value(f)
 			top = max(top, values[i])
 		}
-		most := count(top)
+		most := chart.Count(top)
 		if c.name == "p95" {
-			most = microseconds(top)
+			most = chart.Duration(time.Duration(top) * time.Microsecond)
 		}
 		fmt.Fprintf(p, "%-8s |%s|  at most %s\n", c.name, p.glyphs.Sparkline(values), most)
 	}
@@ -234,7 +234,7 @@ func (p summaryPage) table(title, by string, rows []summaryRow, columns []column
 			line += fmt.Sprintf("%7s ", c.value(row.Figures))
 		}
 		drawn := p.glyphs.Bar(size(row.Figures), size(rows[0].Figures), bar)
-		fmt.Fprintf(p, "%s%s%s %s\n", line, drawn, strings.Repeat(" ", bar-utf8.RuneCountInString(drawn)), visible.Truncate(name(row.Key), room))
+		fmt.Fprintf(p, "%s%s%s %s\n", line, drawn, strings.Repeat(" ", bar-utf8.RuneCountInString(drawn)), visible.Truncate(oneLine(name(row.Key)), room))
 	}
 	p.more(len(rows))
 }
@@ -252,7 +252,7 @@ func (p summaryPage) refused(all []history.Refused) {
 	}
 	fmt.Fprintf(p, "\n%s\n%7s latest\n", p.style.Title("refused"), "times")
 	for _, r := range all[:min(p.rows, len(all))] {
-		what := toolName(history.Key{Plugin: r.Plugin, Method: r.Method, Tool: r.Tool})
+		what := oneLine(r.Called())
 		if r.Op != "" {
 			what += ": " + oneLine(r.Op)
 		}
@@ -263,7 +263,7 @@ func (p summaryPage) refused(all []history.Refused) {
 		if r.Reason != "" {
 			why += ", " + oneLine(r.Reason)
 		}
-		fmt.Fprintf(p, "%7s %s  %s  %s\n", count(r.Count), r.Last.Local().Format(time.DateTime), p.style.Bad(why), visible.Truncate(what, max(20, p.width-32-utf8.RuneCountInString(why))))
+		fmt.Fprintf(p, "%7s %s  %s  %s\n", chart.Count(r.Count), r.Last.Local().Format(time.DateTime), p.style.Bad(why), visible.Truncate(what, max(20, p.width-32-utf8.RuneCountInString(why))))
 	}
 	p.more(len(all))
 }
@@ -281,58 +281,4 @@ func (p summaryPage) unused(u *unusedTools) {
 		fmt.Fprintf(p, "  %s  %s\n", oneLine(t.Tool), last)
 	}
 	p.more(len(u.Tools))
-}
-
-// toolName names what was called.
-func toolName(k history.Key) string {
-	switch {
-	case k.Tool == "":
-		return strings.TrimSpace(oneLine(k.Plugin) + " " + oneLine(k.Method))
-	case k.Method == "tools/call":
-		return oneLine(k.Tool)
-	}
-	return oneLine(k.Method) + " " + oneLine(k.Tool)
-}
-
-func clientName(k history.Key) string {
-	if k.Plugin != "" {
-		return oneLine(k.Plugin)
-	}
-	return cmp.Or(strings.TrimSpace(oneLine(k.Client)+" "+map[bool]string{true: "(" + oneLine(k.Principal) + ")"}[k.Principal != "" && k.Principal != "local"]), "(unnamed)")
-}
-
-// count formats a number with at most five characters.
-func count(n int64) string {
-	if n < 10_000 {
-		return fmt.Sprint(n)
-	}
-	short := float64(n)
-	for _, unit := range "kMGTP" {
-		if short /= 1000; short < 999.5 {
-			return fmt.Sprintf("%.3g%c", short, unit)
-		}
-	}
-	return fmt.Sprintf("%.3gE", short/1000)
-}
-
-// bytesOf formats a number of bytes.
-func bytesOf(n int64) string {
-	if text := count(n); text[len(text)-1] >= 'A' {
-		return text + "B"
-	}
-	return fmt.Sprint(n) + " bytes"
-}
-
-// microseconds formats a duration with few digits.
-func microseconds(n int64) string {
-	if n == 0 {
-		return "-"
-	}
-	d := time.Duration(n) * time.Microsecond
-	if d < 10*time.Second {
-		d = d.Round(roundingOf(n))
-	} else {
-		d = d.Round(time.Second)
-	}
-	return d.String()
 }

@@ -91,6 +91,31 @@ func bounded(text string) string {
 	return strings.ToValidUTF8(text[:maxText-len("…")], "") + "…"
 }
 
+// Called names what was called, for people.
+func (k Key) Called() string {
+	switch {
+	case k.Tool == "":
+		return strings.TrimSpace(k.Plugin + " " + k.Method)
+	case k.Method == "tools/call":
+		return k.Tool
+	}
+	return k.Method + " " + k.Tool
+}
+
+// Caller names who called, for people.
+func (k Key) Caller() string {
+	switch {
+	case k.Plugin == Other:
+		return Other
+	case k.Principal == "" || k.Principal == "local":
+		return cmp.Or(k.Client, "(unnamed)")
+	}
+	return strings.TrimSpace(k.Client + " (" + k.Principal + ")")
+}
+
+// Selector returns the client of a query that selects the calls of k; empty if there is none.
+func (k Key) Selector() string { return cmp.Or(k.Client, k.Principal) }
+
 // compare orders keys.
 func (k Key) compare(other Key) int {
 	return cmp.Or(cmp.Compare(k.Plugin, other.Plugin), cmp.Compare(k.Method, other.Method), cmp.Compare(k.Tool, other.Tool),

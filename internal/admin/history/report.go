@@ -59,9 +59,7 @@ func (s *Summary) Slowest() []Row {
 
 // Refused is a Refusal of a tool, or of what no plugin has.
 type Refused struct {
-	Plugin string `json:"plugin,omitempty"`
-	Method string `json:"method,omitempty"`
-	Tool   string `json:"tool,omitempty"`
+	Key
 	Refusal
 }
 
@@ -70,7 +68,7 @@ func (s *Summary) Refused() []Refused {
 	var all []Refused
 	for _, row := range s.Tools {
 		for _, r := range row.Stats.Refused {
-			all = append(all, Refused{row.Plugin, row.Method, row.Tool, r})
+			all = append(all, Refused{row.Key, r})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Refused) int { return cmp.Compare(b.Count, a.Count) })

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
@@ -42,6 +44,11 @@ var functions = template.FuncMap{
 	"date": func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
 	"join": strings.Join,
 	"add":  func(a, b int) int { return a + b },
+
+	"count": chart.Count,
+	"bytes": chart.Bytes,
+	"fuel":  func(n uint64) string { return chart.Count(int64(min(n, math.MaxInt64))) },
+	"micro": func(n int64) string { return chart.Duration(time.Duration(n) * time.Microsecond) },
 }
 
 func (p *Page) parse() (err error) {

@@ -1,0 +1,260 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"html/template"
+	"math"
+	"net/url"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+)
+
+// historyModel is the content of the page with the calls over time.
+type historyModel struct {
+	Log         string // empty: none is in force
+	Config      string // where [audit] belongs without a log; empty: there is no config
+	Unread      string // what of the log is not counted yet; empty: all is
+	Ranges      []historyLink
+	Filters     []historyFilter
+	Command     []string // that shows the same in a terminal
+	From, To    time.Time
+	Begins      time.Time
+	Step        time.Duration
+	Total       history.Figures
+	Slowest     string // tool with the highest p95, and that
+	Lost        int64
+	Damaged     int64
+	Charts      []template.HTML
+	Steps       []historyStep
+	Tables      []historyTable
+	Refused     []history.Refused
+	MoreRefused int
+}
+
+// historyLink is a link to the page with another range, or other calls.
+type historyLink struct {
+	Name, Href string
+	Current    bool
+}
+
+// historyFilter is a selection in force. Href is the page without it.
+type historyFilter struct{ What, Name, Href string }
+
+type historyStep struct {
+	Begin time.Time
+	history.Figures
+}
+
+// historyTable is calls by tool, plugin or client.
+type historyTable struct {
+	Title, What string
+	Rows        []historyRow
+	More        int // rows that are left out
+}
+
+type historyRow struct {
+	historyLink
+	history.Figures
+	Spark string
+}
+
+// historyRanges are the ranges of time that the page offers.
+var historyRanges = []struct {
+	name, since string
+	span        time.Duration
+}{
+	{"day", "1d", 24 * time.Hour}, {"week", "7d", 7 * 24 * time.Hour}, {"month", "30d", 30 * 24 * time.Hour}, {"quarter", "91d", 91 * 24 * time.Hour}, {"year", "365d", 365 * 24 * time.Hour},
+}
+
+// Bounds of the page.
+const (
+	maxHistoryRows   = 50
+	historySteps     = 60
+	maxHistoryUpdate = 2 * time.Second // how long a request counts new records; the next request goes on
+)
+
+// historyPage shows the calls that the audit log has over time.
+func historyPage(o discovery.Options) Page {
+	return Page{Path: "/history", Title: "History", Template: "history.html", Model: func(ctx context.Context, query url.Values) (any, error) {
+		q, m, err := parseHistoryQuery(query)
+		if err != nil {
+			return nil, err
+		}
+		log := discovery.FindAudit(o)
+		if log == nil {
+			if source, err := discovery.FindConfig(o); err == nil && source.By != discovery.ByNothing {
+				m.Config = source.File
+			}
+			return m, nil
+		}
+		state, err := discovery.StateDir(o.System)
+		if err != nil {
+			return nil, err
+		}
+		h, err := history.Open(state, log.File)
+		if err != nil {
+			return nil, err
+		}
+		m.Log = log.File
+		if m.Unread, err = countHistory(ctx, h); err != nil {
+			return nil, err
+		}
+		s, err := h.Summary(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		m.fill(s, query)
+		return m, nil
+	}}
+}
+
+// parseHistoryQuery reads the range and the selection of a query. The model has the links to others.
+func parseHistoryQuery(query url.Values) (history.Query, *historyModel, error) {
+	m := &historyModel{Command: []string{"bulkhead", "audit", "--summary"}}
+	q := history.Query{Steps: historySteps}
+	name := cmp.Or(query.Get("range"), "week")
+	for _, r := range historyRanges {
+		m.Ranges = append(m.Ranges, historyLink{r.name, historyHref(query, "range", r.name), r.name == name})
+		if r.name == name {
+			q.Select.Since = time.Now().Add(-r.span)
+			m.Command = append(m.Command, "--since", r.since)
+		}
+	}
+	if q.Select.Since.IsZero() {
+		return q, nil, usage.Errorf("there is no range %q: use day, week, month, quarter or year", name)
+	}
+	for _, f := range []struct {
+		what string
+		to   *[]string
+	}{{"plugin", &q.Select.Plugins}, {"tool", &q.Select.Tools}, {"client", &q.Select.Clients}} {
+		if value := query.Get(f.what); value != "" {
+			*f.to = []string{value}
+			m.Filters = append(m.Filters, historyFilter{f.what, value, historyHref(query, f.what, "")})
+			m.Command = append(m.Command, "--"+f.what, value)
+		}
+	}
+	return q, m, nil
+}
+
+// historyHref returns a link to the page with one parameter changed; an empty value removes it.
+func historyHref(query url.Values, name, value string) string {
+	changed := url.Values{}
+	for _, known := range []string{"range", "plugin", "tool", "client"} {
+		if v := query.Get(known); v != "" {
+			changed.Set(known, v)
+		}
+	}
+	if changed.Set(name, value); value == "" {
+		changed.Del(name)
+	}
+	if len(changed) == 0 {
+		return "/history"
+	}
+	return "/history?" + changed.Encode()
+}
+
+// countHistory counts new records for a bounded time, and returns what remains.
+func countHistory(ctx context.Context, h *history.History) (unread string, err error) {
+	for began := time.Now(); ; {
+		p, err := h.Step(ctx)
+		switch {
+		case err != nil:
+			return "", err
+		case p.Unread == 0:
+			return "", nil
+		case time.Since(began) > maxHistoryUpdate:
+			return chart.Bytes(p.Unread), nil
+		}
+	}
+}
+
+// fill sets what the summary has.
+func (m *historyModel) fill(s *history.Summary, query url.Values) {
+	m.From, m.To, m.Step, m.Total, m.Lost, m.Damaged = s.From, s.To, s.Step, s.Total.Figures(), s.Lost, s.Damaged
+	if s.Since.After(s.From) {
+		m.Begins = s.Since
+	}
+	for i := range s.Series {
+		m.Steps = append(m.Steps, historyStep{s.From.Add(time.Duration(i) * s.Step), s.Series[i].Figures()})
+	}
+	if slowest := s.Slowest(); len(slowest) > 0 {
+		m.Slowest = slowest[0].Called() + ", p95 " + chart.Duration(slowest[0].Durations.Percentile(0.95))
+	}
+	m.Charts = historyCharts(m.Steps, s.Step)
+	m.Refused = s.Refused()
+	m.MoreRefused = max(0, len(m.Refused)-maxHistoryRows)
+	m.Refused = m.Refused[:min(len(m.Refused), maxHistoryRows)]
+	m.table("Tools", "tool", s.Tools, func(k history.Key) (string, string) { return k.Called(), historyHref(query, "tool", k.Tool) })
+	m.table("Plugins", "plugin", s.Plugins, func(k history.Key) (string, string) {
+		return cmp.Or(k.Plugin, "the host itself"), historyHref(query, "plugin", k.Plugin)
+	})
+	m.table("Clients", "client", s.Clients, func(k history.Key) (string, string) { return k.Caller(), historyHref(query, "client", k.Selector()) })
+}
+
+func (m *historyModel) table(title, what string, rows []history.Row, link func(history.Key) (name, href string)) {
+	t := historyTable{Title: title, What: what, More: max(0, len(rows)-maxHistoryRows)}
+	for _, row := range rows[:min(len(rows), maxHistoryRows)] {
+		name, href := link(row.Key)
+		t.Rows = append(t.Rows, historyRow{historyLink{Name: name, Href: href}, row.Figures(), chart.Blocks.Sparkline(row.Series)})
+	}
+	m.Tables = append(m.Tables, t)
+}
+
+// historyCharts draws the steps.
+func historyCharts(steps []historyStep, step time.Duration) []template.HTML {
+	format := "2006-01-02"
+	if step < 24*time.Hour {
+		format = "01-02 15:04"
+	}
+	labels := make([]string, len(steps))
+	for i, s := range steps {
+		labels[i] = s.Begin.Local().Format(format)
+	}
+	values := func(name string, of func(history.Figures) float64) chart.Series {
+		s := chart.Series{Name: name}
+		for _, step := range steps {
+			s.Values = append(s.Values, of(step.Figures))
+		}
+		return s
+	}
+	percentile := func(name string, of func(history.Figures) int64) chart.Series {
+		return values(name, func(f history.Figures) float64 {
+			if f.Longest == 0 {
+				return math.NaN()
+			}
+			return float64(of(f))
+		})
+	}
+	count := func(v float64) string { return chart.Count(int64(v)) }
+	plots := []chart.Plot{
+		{ID: "calls", Title: "Calls", Bars: true, Format: count, Series: []chart.Series{
+			values("calls", func(f history.Figures) float64 { return float64(f.Calls) }), values("errors", func(f history.Figures) float64 { return float64(f.Errors) }),
+		}},
+		{ID: "refused", Title: "Refused calls, requests and operations", Bars: true, Format: count, Series: []chart.Series{
+			values("refused", func(f history.Figures) float64 { return float64(f.Refused) }),
+		}},
+		{ID: "durations", Title: "Durations of calls", Format: func(v float64) string { return chart.Duration(time.Duration(v) * time.Microsecond) }, Series: []chart.Series{
+			percentile("p50", func(f history.Figures) int64 { return f.P50 }), percentile("p95", func(f history.Figures) int64 { return f.P95 }),
+			percentile("p99", func(f history.Figures) int64 { return f.P99 }),
+		}},
+		{ID: "bytes", Title: "Bytes of results and arguments", Bars: true, Format: func(v float64) string { return chart.Bytes(int64(v)) }, Series: []chart.Series{
+			values("results", func(f history.Figures) float64 { return float64(f.BytesOut) }), values("arguments", func(f history.Figures) float64 { return float64(f.BytesIn) }),
+		}},
+		{ID: "tokens", Title: "Tokens of arguments and results, estimated", Bars: true, Format: count, Series: []chart.Series{
+			values("tokens", func(f history.Figures) float64 { return float64(f.Tokens) }),
+		}},
+		{ID: "fuel", Title: "Fuel", Bars: true, Format: count, Series: []chart.Series{values("fuel", func(f history.Figures) float64 { return float64(f.Fuel) })}},
+	}
+	all := make([]template.HTML, len(plots))
+	for i, p := range plots {
+		p.ID, p.Labels = "chart-"+p.ID, labels
+		p.Description = "The table of the steps has the same numbers."
+		all[i] = template.HTML(p.SVG()) // SVG escapes all text
+	}
+	return all
+}
