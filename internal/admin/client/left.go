@@ -3,6 +3,8 @@ package client
 import (
 	"maps"
 	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
 // LocalScope is the scope of entries that a client keeps for one project in the file of the user. Bulkhead lists them, and changes none.
@@ -87,12 +89,12 @@ func (l Left) RemoveLine() string {
 	line := "bulkhead client remove " + l.Client
 	switch l.Scope {
 	case LocalScope: // only Claude Code has this scope
-		return "claude mcp remove --scope local " + shellQuote(l.Name)
+		return "claude mcp remove --scope local " + visible.ShellWord(l.Name)
 	case ProjectScope:
-		line += " --scope project --project " + shellQuote(l.Project)
+		line += " --scope project --project " + visible.ShellWord(l.Project)
 	}
 	if l.Name != DefaultName {
-		line += " --name " + shellQuote(l.Name)
+		line += " --name " + visible.ShellWord(l.Name)
 	}
 	return line
 }

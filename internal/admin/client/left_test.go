@@ -47,3 +47,15 @@ func TestLeftByNamesEntriesThatAreNotRemoved(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestRemoveLineQuotesNames(t *testing.T) {
+	const name, quoted = "x'; rm -rf ~; '", `'x'\''; rm -rf ~; '\'''`
+	for scope, want := range map[Scope]string{
+		LocalScope: "claude mcp remove --scope local " + quoted,
+		UserScope:  "bulkhead client remove claude --name " + quoted,
+	} {
+		if got := (Left{Client: "claude", Scope: scope, Name: name}).RemoveLine(); got != want {
+			t.Errorf("%s: got %s, want %s", scope, got, want)
+		}
+	}
+}

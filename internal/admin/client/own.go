@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"os/exec"
 	"time"
 
@@ -63,7 +62,7 @@ func (c *Change) CommandLine() string {
 	}
 	line := c.client.own.program
 	for _, arg := range c.Command[1:] {
-		line += " " + shellQuote(arg)
+		line += " " + visible.ShellWord(arg)
 	}
 	return line
 }
@@ -72,22 +71,10 @@ func (c *Change) CommandLine() string {
 func (c *Client) AddLine(config, plugins string) string {
 	line := "bulkhead client add " + c.ID
 	if config != "" {
-		line += " --config " + shellQuote(config)
+		line += " --config " + visible.ShellWord(config)
 	}
 	if plugins != "" {
-		line += " --plugins " + shellQuote(plugins)
+		line += " --plugins " + visible.ShellWord(plugins)
 	}
 	return line
-}
-
-// shellQuote quotes an argument for a shell if necessary.
-func shellQuote(arg string) string {
-	for _, r := range arg {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '/', r == '.', r == '=', r == ':':
-		default:
-			return fmt.Sprintf("'%s'", visible.Text(arg))
-		}
-	}
-	return arg
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -64,20 +63,7 @@ func (e *UntrustedError) command() string {
 	if printable(e.Path) != e.Path {
 		return "bulkhead trust"
 	}
-	return "bulkhead trust " + shellQuote(e.Path)
-}
-
-// shellQuote quotes an argument for a shell if necessary.
-func shellQuote(arg string) string {
-	if !strings.ContainsFunc(arg, needsQuotes) {
-		return arg
-	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-}
-
-// needsQuotes reports whether a shell may interpret a character.
-func needsQuotes(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+@%,:", r)
+	return "bulkhead trust " + visible.ShellWord(e.Path)
 }
 
 // printable returns a path, quoted if it contains characters that a terminal or a client's model could interpret.

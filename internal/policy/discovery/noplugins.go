@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
@@ -63,7 +64,7 @@ func installation(dir string) string {
 func installationOf(info *debug.BuildInfo, dir string) string {
 	out := "DIR"
 	if printable(dir) == dir {
-		out = shellQuote(dir)
+		out = visible.ShellWord(dir)
 	}
 	if info == nil || info.Main.Sum == "" {
 		return fmt.Sprintf("unpack a release archive, which has plugins beside the program, or build them in a checkout with `bulkhead plugin build -o %s plugins/*`", out)

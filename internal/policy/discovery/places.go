@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/signedfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
 )
@@ -70,7 +71,7 @@ func nearestProject(p config.Places) (dir, whyNone, whyNarrow string) {
 		if err == nil {
 			return top, "", ""
 		}
-		whyNarrow = fmt.Sprintf("the repository %s is not the project, since another user may have created it: %s; or pass --project %s if you trust it", top, ownedpath.Explain(err), shellQuote(top))
+		whyNarrow = fmt.Sprintf("the repository %s is not the project, since another user may have created it: %s; or pass --project %s if you trust it", top, ownedpath.Explain(err), visible.ShellWord(top))
 	}
 	if !p.Broad(p.Cwd) {
 		return p.Cwd, "", whyNarrow

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
@@ -91,5 +92,5 @@ type noScriptError struct {
 func (f *Found) noScript(why string, watched []string) error {
 	beside, _ := usualFolders(f.Options.System)
 	return &usage.Error{Err: &noScriptError{watched: watched, error: fmt.Errorf("tools = %q needs the plugin that runs scripts: %s\n%s, which needs Node.js; or choose tools = %q",
-		config.ToolsCode, why, fmt.Sprintf("unpack a release archive, which has it beside the program, or build it in a checkout with `bulkhead plugin build -o %s plugins/%s`", shellQuote(beside), scriptName), config.ToolsSearch)}}
+		config.ToolsCode, why, fmt.Sprintf("unpack a release archive, which has it beside the program, or build it in a checkout with `bulkhead plugin build -o %s plugins/%s`", visible.ShellWord(beside), scriptName), config.ToolsSearch)}}
 }
