@@ -49,7 +49,7 @@ func TestSummaryShowsNumbers(t *testing.T) {
 		text := summarize(t, false, summaryLines...)
 		for _, want := range []string{
 			"2 calls, 1 errors, 3 refused", "longest 2s", "1 lines of the log are no records", "notes_add: fs/write /etc/", "not_granted  git_push", "unknown  tools/call", "editor 1",
-			"(token:ci)",
+			"token:ci",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: the output lacks %q:\n%s", locale, want, text)

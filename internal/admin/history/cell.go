@@ -108,9 +108,11 @@ func (k Key) Caller() string {
 	case k.Plugin == Other:
 		return Other
 	case k.Principal == "" || k.Principal == "local":
-		return cmp.Or(k.Client, "(unnamed)")
+		return cmp.Or(k.Client, k.Principal, "(unnamed)")
+	case k.Client == "":
+		return k.Principal
 	}
-	return strings.TrimSpace(k.Client + " (" + k.Principal + ")")
+	return k.Client + " (" + k.Principal + ")"
 }
 
 // Selector returns the client of a query that selects the calls of k; empty if there is none.

@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
@@ -29,7 +30,7 @@ type historyModel struct {
 	Slowest     string // tool with the highest p95, and that
 	Lost        int64
 	Damaged     int64
-	Charts      []template.HTML
+	Charts      []historyChart
 	Steps       []historyStep
 	Tables      []historyTable
 	Refused     []history.Refused
@@ -44,6 +45,11 @@ type historyLink struct {
 
 // historyFilter is a selection in force. Href is the page without it.
 type historyFilter struct{ What, Name, Href string }
+
+type historyChart struct {
+	Title string
+	SVG   template.HTML
+}
 
 type historyStep struct {
 	Begin time.Time
@@ -135,7 +141,7 @@ func parseHistoryQuery(query url.Values) (history.Query, *historyModel, error) {
 		if value := query.Get(f.what); value != "" {
 			*f.to = []string{value}
 			m.Filters = append(m.Filters, historyFilter{f.what, value, historyHref(query, f.what, "")})
-			m.Command = append(m.Command, "--"+f.what, value)
+			m.Command = append(m.Command, "--"+f.what, visible.ShellWord(value))
 		}
 	}
 	return q, m, nil
@@ -183,7 +189,7 @@ func (m *historyModel) fill(s *history.Summary, query url.Values) {
 		m.Steps = append(m.Steps, historyStep{s.From.Add(time.Duration(i) * s.Step), s.Series[i].Figures()})
 	}
 	if slowest := s.Slowest(); len(slowest) > 0 {
-		m.Slowest = slowest[0].Called() + ", p95 " + chart.Duration(slowest[0].Durations.Percentile(0.95))
+		m.Slowest = slowest[0].Called() + ", p95 " + chart.Duration(time.Duration(slowest[0].Figures().P95)*time.Microsecond)
 	}
 	m.Charts = historyCharts(m.Steps, s.Step)
 	m.Refused = s.Refused()
@@ -206,7 +212,7 @@ func (m *historyModel) table(title, what string, rows []history.Row, link func(h
 }
 
 // historyCharts draws the steps.
-func historyCharts(steps []historyStep, step time.Duration) []template.HTML {
+func historyCharts(steps []historyStep, step time.Duration) []historyChart {
 	format := "2006-01-02"
 	if step < 24*time.Hour {
 		format = "01-02 15:04"
@@ -250,11 +256,11 @@ func historyCharts(steps []historyStep, step time.Duration) []template.HTML {
 		}},
 		{ID: "fuel", Title: "Fuel", Bars: true, Format: count, Series: []chart.Series{values("fuel", func(f history.Figures) float64 { return float64(f.Fuel) })}},
 	}
-	all := make([]template.HTML, len(plots))
+	all := make([]historyChart, len(plots))
 	for i, p := range plots {
 		p.ID, p.Labels = "chart-"+p.ID, labels
 		p.Description = "The table of the steps has the same numbers."
-		all[i] = template.HTML(p.SVG()) // SVG escapes all text
+		all[i] = historyChart{p.Title, template.HTML(p.SVG())} // SVG escapes all text
 	}
 	return all
 }

@@ -60,7 +60,7 @@ func (p Plot) SVG() string {
 // open begins an SVG element with its title and description.
 func open(b *strings.Builder, id, title, description string, width, height int) {
 	id = escape(id)
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" viewBox="0 0 %d %d" width="%d" height="%d" aria-labelledby="%s-title %s-description">`,
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 %d %d" width="%d" height="%d" aria-labelledby="%s-title %s-description">`,
 		width, height, width, height, id, id)
 	fmt.Fprintf(b, `<title id="%s-title">%s</title><desc id="%s-description">%s</desc>`, id, escape(title), id, escape(description))
 }

@@ -1,0 +1,109 @@
+package ui
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+)
+
+const hostileText = `\"><script>alert(1)</script><svg onload=x>\u202e\u001b[2J`
+
+// historyOf serves the history page of a log with these lines, in which TIME is a time an hour ago, and returns what opens a path.
+func historyOf(t *testing.T, config string, lines ...string) func(path string) (*http.Response, string) {
+	t.Helper()
+	dir := t.TempDir()
+	log, file := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "bulkhead.toml")
+	text := strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "TIME", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+	for path, content := range map[string]string{log: text, file: strings.ReplaceAll(config, "LOG", filepath.ToSlash(log))} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := map[string]string{"XDG_STATE_HOME": filepath.Join(dir, "state"), "HOME": dir, "LocalAppData": dir}
+	o := discovery.Options{ConfigFile: file, System: discovery.System{
+		Dir: dir, LookupEnv: func(name string) (string, bool) { value, ok := env[name]; return value, ok },
+	}}
+	r := start(t, historyPage(o))
+	cookie := r.open()
+	return func(path string) (*http.Response, string) { return r.request(http.MethodGet, path, cookie) }
+}
+
+func TestHistoryShowsHostileLogAsText(t *testing.T) {
+	var lines []string
+	for _, field := range []string{"plugin", "tool", "client", "principal", "method", "code", "reason", "outcome"} {
+		for _, kind := range []string{"call", "refused"} {
+			values := map[string]string{"plugin": "p", "tool": "t", "client": "c", "principal": "token:x", "method": "tools/call", "code": "x", "reason": "y", "outcome": "denied"}
+			values[field] = hostileText
+			line := fmt.Sprintf(`{"time":"TIME","kind":%q,"operations":[{"op":"fs/read","target":"%s","outcome":"denied"}]`, kind, hostileText)
+			for name, value := range values {
+				line += fmt.Sprintf(`,"%s":"%s"`, name, value)
+			}
+			lines = append(lines, line+"}")
+		}
+	}
+	get := historyOf(t, "[audit]\nfile = \"LOG\"\n", lines...)
+	for _, path := range []string{
+		"/history", "/history?range=year", "/history?tool=%22%3E%3Cscript%3E", "/history?range=day&client=%3Cscript%3E%E2%80%AE&plugin=p",
+	} {
+		answer, body := get(path)
+		if answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s: %s", path, answer.Status, body)
+		}
+		lower := strings.ToLower(body)
+		if strings.Contains(lower, "<script") || strings.Contains(lower, "<svg onload") || strings.ContainsAny(body, "\u202e\x1b") || strings.Contains(body, " style=") {
+			t.Errorf("%s: the page has hostile text as markup: %s", path, body)
+		}
+		if strings.Count(body, "<svg ") != 6 || strings.Count(body, "</svg>") != 6 {
+			t.Errorf("%s: the page does not have its charts", path)
+		}
+	}
+	_, body := get("/history")
+	for _, want := range []string{"&lt;script&gt;", "fs/read"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %q: %s", want, body)
+		}
+	}
+}
+
+func TestHistorySelectsByLinks(t *testing.T) {
+	get := historyOf(t, "[audit]\nfile = \"LOG\"\n",
+		`{"time":"TIME","kind":"call","plugin":"notes","method":"tools/call","tool":"notes_add","client":"editor 1","principal":"local","outcome":"ok","duration_us":1500}`,
+		`{"time":"TIME","kind":"call","plugin":"git","method":"tools/call","tool":"git_log","principal":"token:ci","outcome":"failed","code":"timeout","duration_us":9000000}`,
+		`{"time":"TIME","kind":"refused","plugin":"git","method":"tools/call","tool":"git_push","principal":"token:ci","outcome":"denied","code":"not_granted"}`)
+	for path, want := range map[string][]string{
+		"/history": {
+			"notes_add", "git_log, p95 9s", `href="/history?tool=git_log"`, `href="/history?client=editor&#43;1"`, `href="/history?range=year"`, "git_push", "not_granted", "bulkhead audit --summary --since 7d",
+		},
+		"/history?client=token%3Aci&range=month": {
+			"Only the client <code>token:ci</code>", `href="/history?range=month"`, "!notes_add", "git_log", "--since 30d --client token:ci",
+		},
+		"/history?plugin=notes": {"!git_log", "notes_add", "Nothing was refused"},
+	} {
+		answer, body := get(path)
+		if answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s: %s", path, answer.Status, body)
+		}
+		for _, w := range want {
+			if text, not := strings.CutPrefix(w, "!"); strings.Contains(body, text) == not {
+				t.Errorf("%s: %s in %s", path, w, body)
+			}
+		}
+	}
+	if answer, body := get("/history?range=century"); answer.StatusCode != http.StatusBadRequest || !strings.Contains(body, "use day, week") {
+		t.Errorf("got %s: %s", answer.Status, body)
+	}
+}
+
+func TestHistoryWithoutLogSaysWhatToAdd(t *testing.T) {
+	get := historyOf(t, "")
+	answer, body := get("/history")
+	if answer.StatusCode != http.StatusOK || !strings.Contains(body, "[audit]") || !strings.Contains(body, "bulkhead.toml") || strings.Contains(body, "<svg") {
+		t.Errorf("got %s: %s", answer.Status, body)
+	}
+}
