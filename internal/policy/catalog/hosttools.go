@@ -28,7 +28,7 @@ func (c *Catalog) hostTools() *hosttool.Set {
 		for _, t := range p.Tools {
 			tools = append(tools, t.listing())
 		}
-		plugins = append(plugins, hosttool.Plugin{Name: p.Name, Tools: tools})
+		plugins = append(plugins, hosttool.Plugin{Name: p.Name, Description: p.Manifest.Description, Tools: tools})
 	}
 	return hosttool.NewSet(c.ToolMode(), plugins, shortens)
 }

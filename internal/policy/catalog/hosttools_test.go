@@ -76,7 +76,7 @@ func TestPluginMayNotHaveNameOfHostTool(t *testing.T) {
 	if len(warnings) != 1 || warnings[0].Line != 4 || !strings.Contains(warnings[0].String(), "plugin.toml:8") || !strings.Contains(warnings[0].Remedy, "prefix") {
 		t.Errorf("the warnings are %v", warnings)
 	}
-	if got := hosttest.Request(t, h, "tools/call", `{"name":"find_tools","arguments":{"query":"does"}}`); !strings.Contains(got, "a_get() reads: does it") || strings.Contains(got, "find_tools(") {
+	if got := hosttest.Request(t, h, "tools/call", `{"name":"find_tools","arguments":{"query":"get"}}`); !strings.Contains(got, "a_get() reads: does it") || strings.Contains(got, "find_tools(") {
 		t.Errorf("the host's own tool is not called, or finds itself: %s", got)
 	}
 	for _, more := range []string{"tools = 'search'\n" + plugin + "prefix = 'x_'\n", "tools = 'all'\n" + plugin} {

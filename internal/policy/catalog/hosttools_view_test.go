@@ -65,7 +65,7 @@ func TestHostToolsKnowOnlyWhatIsGranted(t *testing.T) {
 		var model []hosttool.Plugin
 		for p := range plugins {
 			name := fmt.Sprintf("p%d", p)
-			of := hosttool.Plugin{Name: name}
+			of := hosttool.Plugin{Name: name, Description: base.Plugins[p].Manifest.Description}
 			for _, tool := range base.Plugins[p].Manifest.Tools {
 				if slices.Contains(allowed, name) && !slices.Contains(deny, tool.Name) && !(readOnly && tool.Write) {
 					of.Tools = append(of.Tools, gateway.Tool{Name: tool.Name, Description: tool.Description, Input: tool.Input, ReadOnly: !tool.Write})

@@ -61,8 +61,10 @@ func (s *Set) decode(name string, arguments json.RawMessage, into any) error {
 
 func (s *Set) newIndex() *toolindex.Index {
 	var all []toolindex.Tool
-	for _, t := range s.tools {
-		all = append(all, toolindex.Tool{Name: t.Name, Title: t.Title, Description: t.Description, Parameters: parameters(t.Input)})
+	for _, p := range s.plugins {
+		for _, t := range p.Tools { // in the order of s.tools
+			all = append(all, toolindex.Tool{Plugin: p.Name + " " + p.Description, Name: t.Name, Title: t.Title, Description: t.Description, Parameters: parameters(t.Input)})
+		}
 	}
 	return toolindex.New(all)
 }

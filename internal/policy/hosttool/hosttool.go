@@ -67,8 +67,9 @@ func Names(mode string, shortens bool) []string {
 
 // Plugin is a plugin with the tools that clients of a view are offered.
 type Plugin struct {
-	Name  string
-	Tools []gateway.Tool
+	Name        string
+	Description string
+	Tools       []gateway.Tool
 }
 
 // Set is the host's own tools for the clients of one view. It is safe for concurrent use. The methods of a nil Set return that it has no tool.

@@ -13,6 +13,8 @@ var sample = []Tool{
 	{Name: "changeArchive", Description: "Archive a finished change."},
 	{Name: "git_log", Description: "Show commits of a branch.", Parameters: []Parameter{{"author", "authenticated name of the committer"}}},
 	{Name: "時間", Description: "現在の時間を返す"},
+	{Name: "web_fetch", Plugin: "browser reads pages", Description: "Download a page."},
+	{Name: "page_add", Description: "Add a page, a page, a page."},
 }
 
 func TestSearch(t *testing.T) {
@@ -23,6 +25,11 @@ func TestSearch(t *testing.T) {
 		"ARCHIVED":            {"changeArchive"},
 		"note text":           {"notes_add", "notes_list"},
 		"auth":                {"git_log"}, // the beginning of a word
+		"time of authors":     {"git_log"},
+		"website":             {"web_fetch"}, // a part of the word
+		"load":                {"web_fetch"}, // the end of a word
+		"browse":              {"web_fetch"}, // what the plugin is for
+		"download pages":      {"web_fetch", "page_add"}, // of two words, both
 		"時":                   {"時間"},
 		"the of a":            nil,
 		"":                    nil,

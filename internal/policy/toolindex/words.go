@@ -1,6 +1,7 @@
 package toolindex
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,8 +18,8 @@ func words(text string, add func(word string)) {
 		if start < 0 {
 			return
 		}
-		if word := stem(strings.ToLower(bounded(text[start:at]))); word != "" && !common[word] {
-			add(word)
+		if word := strings.ToLower(bounded(text[start:at])); word != "" && !isCommon(word) {
+			add(stem(word))
 		}
 		start = -1
 	}
@@ -74,10 +75,16 @@ func stem(word string) string {
 	return word
 }
 
-// common are stems of words that say nothing about a tool.
-var common = map[string]bool{
-	"a": true, "an": true, "and": true, "are": true, "as": true, "at": true, "be": true, "by": true, "can": true, "do": true, "for": true, "from": true,
-	"how": true, "i": true, "in": true, "is": true, "it": true, "its": true, "me": true, "my": true, "of": true, "on": true, "or": true, "that": true,
-	"the": true, "thi": true, "this": true, "to": true, "tool": true, "use": true, "want": true, "what": true, "which": true, "with": true,
-	"you": true, "your": true,
+// common are words that say nothing about a tool, sorted.
+var common = []string{
+	"a", "about", "all", "also", "am", "an", "and", "another", "any", "anything", "are", "as", "at", "be", "by", "can", "do", "does", "each",
+	"everything", "for", "from", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "many", "me", "much", "my", "need", "not",
+	"of", "on", "or", "our", "please", "should", "so", "some", "something", "that", "the", "their", "them", "there", "these", "they", "this",
+	"those", "to", "tool", "tools", "use", "used", "using", "want", "was", "we", "were", "what", "when", "where", "which", "who", "whose",
+	"why", "will", "with", "would", "you", "your",
+}
+
+func isCommon(word string) bool {
+	_, found := slices.BinarySearch(common, word)
+	return found
 }
