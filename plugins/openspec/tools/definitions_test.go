@@ -38,12 +38,12 @@ func TestToolDefinitions(t *testing.T) {
 	want := []string{
 		"read openspec_list sort=recent type=changes",
 		"read openspec_list_changes sort=recent",
-		"read openspec_show diff=false format=json id name requirement requirements=false scenarios=true type",
-		"read openspec_validate all=false archived=false changes=false name specs=false strict=false type",
+		"read openspec_show diff format=json id name requirement requirements scenarios=true type",
+		"read openspec_validate all archived changes name specs strict type",
 		"read openspec_status change schema (not alone)",
 		"read openspec_instructions artifact! change! schema (not alone)",
-		"write destructive openspec_archive name! noValidate=false skipSpecs=false yes=true",
-		"write openspec_init shouldMigrate=false tools",
+		"write destructive openspec_archive name! noValidate skipSpecs yes=true",
+		"write openspec_init shouldMigrate tools",
 		"write openspec_create_change description goal name! schema",
 	}
 	got := make([]string, len(manifest.Tools))
