@@ -26,9 +26,9 @@ func TestSearch(t *testing.T) {
 		"note text":           {"notes_add", "notes_list"},
 		"auth":                {"git_log"}, // the beginning of a word
 		"time of authors":     {"git_log"},
-		"website":             {"web_fetch"}, // a part of the word
-		"load":                {"web_fetch"}, // the end of a word
-		"browse":              {"web_fetch"}, // what the plugin is for
+		"website":             {"web_fetch"},             // a part of the word
+		"load":                {"web_fetch"},             // the end of a word
+		"browse":              {"web_fetch"},             // what the plugin is for
 		"download pages":      {"web_fetch", "page_add"}, // of two words, both
 		"時":                   {"時間"},
 		"the of a":            nil,
