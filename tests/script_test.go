@@ -85,8 +85,9 @@ func TestErrorsOfScripts(t *testing.T) {
 		"a process":           {"return process.env", "ReferenceError: process is not defined"},
 		"the host":            {"return __bulkhead(14, 0, 0)", "ReferenceError: __bulkhead is not defined"},
 		"a cycle":             {"const a = []; a.push(a); return a", "TypeError: circular reference"},
+		"some nesting":        {"let o = 1; for (let i = 0; i < 110; i++) o = [o]; return o", "nests deeper than 100 levels"},
 		"a getter":            {"return { get x() { throw new Error('mine') } }", "Error: mine\n    at get x (line 1, column 30)"},
-		"nesting":             {"let o = 1; for (let i = 0; i < 500; i++) o = [o]; return o", "nests deeper than 100 levels"},
+		"nesting":             {"let o = 1; for (let i = 0; i < 500; i++) o = [o]; return o", "nested more than 120 deep"},
 		"recursion":           {"function f() { return f() } f()", "RangeError: Maximum call stack size exceeded"},
 		"a huge string":       {"let s = 'x'; for (;;) s += s", "InternalError: string too long"},
 		"a loop":              {"for (;;) {}", "used up its fuel limit"},
@@ -107,6 +108,34 @@ func TestErrorsOfScripts(t *testing.T) {
 		if got := runScript(s, "return Object.getPrototypeOf({}).toJSON === undefined", nil); got.Text != `{"value":true}` {
 			t.Fatalf("after %s: %+v", name, got)
 		}
+	}
+}
+
+// A script that is stopped does not lose what it had printed, up to a bound.
+func TestConsoleOfStoppedScripts(t *testing.T) {
+	t.Parallel()
+	s, _ := serveScripts(t, "")
+	for name, test := range map[string]struct{ code, want, console string }{
+		"fuel":     {"console.log('first', 1); console.error('é'); for (;;) {}", "used up its fuel limit", `["first 1","error: é"]`},
+		"a crash":  {"console.log('before'); Object.prototype.toJSON = () => 'pwned'; Promise.prototype.then = null; JSON.stringify = null; return 1", "crashed", `["before"]`},
+		"a flood":  {"for (let i = 0; i < 5000; i++) console.log('x'.repeat(90)); for (;;) {}", "used up its fuel limit", "x"},
+		"one line": {"console.log('é'.repeat(30000)); for (;;) {}", "used up its fuel limit", "é"},
+	} {
+		got := runScript(s, test.code, nil)
+		var out struct {
+			Error   struct{ Message string }
+			Console json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(got.Text), &out); err != nil || !got.IsError || !strings.Contains(out.Error.Message, test.want) || len(out.Console) > 16<<10 ||
+			strings.HasPrefix(test.console, "[") && string(out.Console) != test.console || len(test.console) <= 2 && (len(out.Console) < 15<<10 || !strings.Contains(string(out.Console), test.console)) {
+			t.Errorf("%s: %v, %.300s", name, err, got.Text)
+		}
+	}
+	if got := runScript(s, "return 1", nil); got.Text != `{"value":1}` {
+		t.Errorf("the next script: %+v", got)
+	}
+	if strings.Contains(s.log.String(), "before") {
+		t.Error("what a script prints is in the log of the host")
 	}
 }
 

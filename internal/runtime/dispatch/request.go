@@ -192,9 +192,9 @@ func (q *queued) failed(err error) error {
 		q.plugin.Log.Debug("a call failed", "method", q.Method, "name", q.Name, "detail", failure.Detail)
 	}
 	if failure.Panic == "" {
-		return q.Failure(string(failure.Code), reasonFor(&q.Request, failure))
+		return q.printed(q.Failure(string(failure.Code), reasonFor(&q.Request, failure)), failure)
 	}
-	return q.panicked(failure)
+	return q.printed(q.panicked(failure), failure)
 }
 
 // panicked returns the failure of a call that ended in a panic. Output of a module may quote what the module has read, so only its author

@@ -9,6 +9,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/cutjson"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -104,6 +106,25 @@ func scriptResult(r call.Result) (call.Result, error) {
 		r.Kind = call.ToolError
 	}
 	return r, nil
+}
+
+// printed adds to the failure of a script that was stopped what it had printed until then.
+func (q *queued) printed(f *gateway.Failure, failure *engine.Error) *gateway.Failure {
+	if len(failure.Printed) == 0 || !q.plugin.IsHost() {
+		return f
+	}
+	lines, err := rawjson.Marshal(failure.Printed)
+	if err != nil {
+		return f
+	}
+	out := scriptOutput{Error: &scriptError{Name: "Error", Message: f.Message, Text: f.Text}}
+	if out.Console, out.Cut = cut(lines, maxScriptConsole, "/console", nil); len(out.Cut) > 0 {
+		out.Note = noteCut
+	}
+	if text, err := rawjson.Marshal(out); err == nil {
+		f.Text = string(text)
+	}
+	return f
 }
 
 // checkValue returns why clients cannot get a value; "" if they can. It replaces surrogates without their other half in place.

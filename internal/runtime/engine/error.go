@@ -62,7 +62,9 @@ type Error struct {
 	// Panic is the text of the panic that ended a module, in one line; empty if the module printed nothing. It is output of the module,
 	// so it is for the log, and for the module's author.
 	Panic string
-	Err   error // cause; may be nil
+	// Printed are the lines that a script had printed, for its client only.
+	Printed []string
+	Err     error // cause; may be nil
 }
 
 func (e *Error) Error() string {

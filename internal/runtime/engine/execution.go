@@ -27,6 +27,7 @@ type execution struct {
 	fuelLimit   int64 // 0: no limit
 	fuelGranted int64
 	logged      int       // bytes logged
+	printed     printed   // by a script
 	operations  int       // host operations performed
 	yielded     time.Time // time of the last yield to other goroutines
 
@@ -211,6 +212,10 @@ func (c *execution) log(level int32, line []byte) {
 		return
 	}
 	at := hclog.Level(level)
+	if at == levelPrinted && c.module.spec.Kind == Script {
+		c.printed.add(line)
+		return
+	}
 	if at < hclog.Trace || at > hclog.Error {
 		at = hclog.Info
 	}

@@ -225,6 +225,7 @@ func (i *instance) respond(c *execution, f api.Function, parameters ...uint64) (
 	if err := i.invoke(c, f, parameters...); err != nil && !c.exited(err) {
 		failure := i.owner.callError(c.ctx, err, c, i)
 		failure.Detail = strings.TrimSpace(strings.Join(i.stderr.kept, "\n") + "\n" + failure.Detail)
+		failure.Printed = c.printed.lines
 		return Held{Result: call.Result{Fuel: c.fuelUsed()}}, failure
 	}
 	return c.held(nil), nil

@@ -3,7 +3,9 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/tetratelabs/wazero"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter"
@@ -26,4 +28,29 @@ func (s script) check(compiled wazero.CompiledModule) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// levelPrinted is the level of the log lines that are copies of what a script prints. They are not logged, but kept for the script's client, who
+// gets them if the script is stopped; otherwise they are in its result.
+const levelPrinted = hclog.Trace
+
+// MaxPrinted bounds the lines of a script that are kept, in bytes, each with a line break.
+const MaxPrinted = 16 << 10
+
+// printed are the first lines that a script has printed.
+type printed struct {
+	lines []string
+	size  int
+}
+
+func (p *printed) add(line []byte) {
+	left := MaxPrinted - p.size - 1 // for the line break
+	if left < 0 {
+		return
+	}
+	kept := line[:min(len(line), left)]
+	p.lines, p.size = append(p.lines, strings.ToValidUTF8(string(kept), "")), p.size+len(kept)+1
+	if len(kept) < len(line) {
+		p.size = MaxPrinted
+	}
 }

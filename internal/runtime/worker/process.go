@@ -202,7 +202,7 @@ func failure(plugin string, payload []byte) error {
 	if err := json.Unmarshal(payload, &f); err != nil || !engine.Code(f.Code).OfModule() || f.Message == "" {
 		return wire.Violation("malformed failure")
 	}
-	return &engine.Error{Code: engine.Code(f.Code), Plugin: plugin, Message: printable(f.Message), Detail: printable(f.Detail), Panic: printable(f.Panic)}
+	return &engine.Error{Code: engine.Code(f.Code), Plugin: plugin, Message: printable(f.Message), Detail: printable(f.Detail), Panic: printable(f.Panic), Printed: f.Printed}
 }
 
 // wait waits for the process to exit, and reaps it.

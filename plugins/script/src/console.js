@@ -1,11 +1,16 @@
-/** What a script prints, which is part of its result. */
+/** What a script prints, which is part of its result. The host gets a copy of each line at once, for the client of a script that is stopped. */
 
+import { log } from "../../../sdk/javascript/wasm/system.js";
+
+const COPY = 1; // the level of the copies: see engine/script.go
+const MAX_COPIED = 16 * 1024;
 const MAX_LINES = 1000;
 const MAX_LENGTH = 64 * 1024; // of all lines, in UTF-16 code units
 
 export class Console {
   lines = [];
   #left = MAX_LENGTH;
+  #copied = 0;
   #dropped = 0;
 
   /** The global console. */
@@ -28,6 +33,8 @@ export class Console {
     if (this.#dropped === 0 && line.length <= this.#left && this.lines.length < MAX_LINES - 1) {
       this.#left -= line.length;
       this.lines.push(line);
+      if (this.#copied < MAX_COPIED) log(COPY, line);
+      this.#copied += line.length + 1;
       return;
     }
     if (this.#dropped++ > 0) this.lines.pop();

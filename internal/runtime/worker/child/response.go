@@ -83,7 +83,7 @@ func invalid(message string) (call.Kind, []byte) {
 
 // failed returns the kind and body of a result that reports a failure.
 func failed(failure *engine.Error) (call.Kind, []byte) {
-	text, _ := json.Marshal(wire.Failure{Code: string(failure.Code), Message: failure.Message, Detail: failure.Detail, Panic: failure.Panic}) // strings always encode
+	text, _ := json.Marshal(wire.Failure{Code: string(failure.Code), Message: failure.Message, Detail: failure.Detail, Panic: failure.Panic, Printed: failure.Printed}) // strings always encode
 	return call.Failed, text
 }
 

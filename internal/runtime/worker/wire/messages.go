@@ -87,10 +87,11 @@ const (
 
 // Failure is the serialized form of an engine.Error.
 type Failure struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Detail  string `json:"detail,omitempty"`
-	Panic   string `json:"panic,omitempty"`
+	Code    string   `json:"code"`
+	Message string   `json:"message"`
+	Detail  string   `json:"detail,omitempty"`
+	Panic   string   `json:"panic,omitempty"`
+	Printed []string `json:"printed,omitempty"`
 }
 
 // Operation is an operation that the host process performs for a call. The call waits for the Reply, so a call has at most one
