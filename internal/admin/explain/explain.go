@@ -243,7 +243,7 @@ func Paths(o discovery.Options, v *catalog.Catalog, about review.Subject, asked 
 	}
 	granted := ""
 	if verdict.Mount != nil {
-		granted = fmt.Sprintf("it is in %s: %s", verdict.Mount.Path, about.FolderBy(*verdict.Mount))
+		granted = fmt.Sprintf("it is in %s: %s", verdict.Mount.Path, about.FolderBy(*verdict.Mount).By)
 	}
 	read, write := granted, explainPath(verdict, about, granted)
 	if verdict.Rule == sandbox.RuleOutside && verdict.Path != path {
@@ -301,7 +301,7 @@ func explainPath(v sandbox.Verdict, about review.Subject, granted string) string
 	case sandbox.RuleOwn:
 		return fmt.Sprintf("%s belongs to the host, which hides it from plugins: a grant must name it, or a path in it", v.Own)
 	case sandbox.RuleHidden:
-		return fmt.Sprintf("hidden by %q: %s", v.Pattern, about.DenyBy(v.Pattern))
+		return fmt.Sprintf("hidden by %q: %s", v.Pattern, about.DenyBy(v.Pattern).By)
 	case sandbox.RuleGit:
 		return "files in a .git directory cannot be written"
 	case sandbox.RuleReadOnly:

@@ -28,9 +28,9 @@ func (s Subject) Origin(o origin.Origin) Answer {
 	named := slices.Contains(normalizeOrigins(s.Manifest.Capabilities.HTTP), o.String())
 	public := slices.Contains(s.Manifest.Capabilities.HTTP, manifest.PublicWeb) && o.OnDefaultPort()
 	wildcard := slices.Contains(s.Manifest.Capabilities.HTTP, manifest.Any)
-	cut := s.cutBy("http", o.String())
+	cut := s.cutBy("http", o.String()).By
 	if o.OnDefaultPort() {
-		cut = cmp.Or(cut, s.cutBy("http", manifest.PublicWeb))
+		cut = cmp.Or(cut, s.cutBy("http", manifest.PublicWeb).By)
 	}
 	switch {
 	case i < 0 && cut != "":
@@ -38,7 +38,7 @@ func (s Subject) Origin(o origin.Origin) Answer {
 	case i >= 0 && s.Grant.HTTP[i].PublicWeb && !isPublic(o.Host):
 		a.Why = fmt.Sprintf("%s is not a public address, and the public web is all that http (%s) grants", o.Host, s.Entry.At("http"))
 	case i >= 0:
-		a.Allowed, a.Why = true, s.originBy(s.Grant.HTTP[i])
+		a.Allowed, a.Why = true, s.originBy(s.Grant.HTTP[i]).By
 		if !s.Grant.HTTP[i].Private {
 			a.Why += "; refused if the name resolves to this machine or its network, because the grant does not have private = true"
 		}
@@ -71,12 +71,12 @@ func (s Subject) Variable(name string) Answer {
 	_, granted := s.Grant.Env[name]
 	_, secret := s.Grant.Secrets[name]
 	granted = granted || secret
-	cut := s.cutBy("env", name)
+	cut := s.cutBy("env", name).By
 	switch {
 	case !granted && cut != "":
 		a.Why = cut
 	case granted:
-		a.Allowed, a.Why = true, s.variableBy(name)
+		a.Allowed, a.Why = true, s.variableBy(name).By
 	case manifest.IsVariable(name) && manifest.CheckEnv(name) != nil:
 		a.Allowed = manifest.SetByHost(name)
 		if a.Why = "the host sets it for every plugin"; !a.Allowed {

@@ -10,14 +10,14 @@ import (
 
 func TestCompareGrants(t *testing.T) {
 	before := review.Policy{
-		Tools:     []review.ToolRule{{Name: "get", Access: "read", Offered: true, By: "x"}, {Name: "old", Access: "read", Offered: true}},
+		Tools:     []review.ToolRule{{Name: "get", Access: "read", Offered: true, Reason: review.Reason{By: "x"}}, {Name: "old", Access: "read", Offered: true}},
 		Folders:   []review.Grant{{What: "/p", Access: "r"}},
 		Variables: []review.Grant{{What: "TOKEN"}},
 		Limits:    []review.LimitRule{{Key: "time", Value: "30s"}, {Key: "memory", Value: "64MiB"}},
 		Isolation: "pristine",
 	}
 	after := review.Policy{
-		Tools:        []review.ToolRule{{Name: "get", Access: "read", Offered: true, By: "y"}, {Name: "withheld", Access: "write"}},
+		Tools:        []review.ToolRule{{Name: "get", Access: "read", Offered: true, Reason: review.Reason{By: "y"}}, {Name: "withheld", Access: "write"}},
 		Folders:      []review.Grant{{What: "/p", Access: "rw"}},
 		Hidden:       []review.Grant{{What: "**/.env"}},
 		Repositories: []review.Grant{{What: "/p", Access: "r", Remotes: []string{"origin"}}},

@@ -39,6 +39,13 @@ type Policy struct {
 	Names     []FilterRules `json:"prompts_and_resources,omitempty"`
 }
 
+// Reason is why something is granted, hidden or withheld.
+type Reason struct {
+	By string `json:"by"`
+	// At are the lines that cause it, in the config, the manifest and the ceiling. The line of the ceiling comes last.
+	At []config.Position `json:"-"`
+}
+
 // Grant is one thing that is granted or hidden, and the reason.
 type Grant struct {
 	What    string   `json:"what"`             // the path, pattern, origin, variable or kind of question
@@ -46,7 +53,7 @@ type Grant struct {
 	Remotes []string `json:"remotes,omitempty"`
 	More    string   `json:"more,omitempty"` // further properties of the grant: "private", and the name of a credential
 	Place            // set if What is a directory or repository and Subject.Resolver is not nil
-	By      string   `json:"by"`
+	Reason
 }
 
 // ToolRule states whether a tool is offered, and the reason.
@@ -54,7 +61,7 @@ type ToolRule struct {
 	Name    string `json:"name"` // name of the tool as clients see it
 	Access  string `json:"access"`
 	Offered bool   `json:"offered"`
-	By      string `json:"by"`
+	Reason
 	// Approval is the key that requires approval of each call; empty if none does.
 	Approval string `json:"approval,omitempty"`
 }
@@ -109,31 +116,31 @@ func Effective(s Subject) Policy {
 		p.Approval = s.Grant.ApprovalBy(nil)
 	}
 	for _, m := range s.Grant.FS {
-		g := Grant{What: m.Path, Access: string(m.Access), By: s.FolderBy(m)}
+		g := Grant{What: m.Path, Access: string(m.Access), Reason: s.FolderBy(m)}
 		if !m.State {
 			g.Place = s.Resolver.resolve(Folder, m.Path, m.Within)
 		}
 		p.Folders = append(p.Folders, g)
 	}
 	for _, pattern := range s.Grant.Deny {
-		p.Hidden = append(p.Hidden, Grant{What: pattern, By: s.DenyBy(pattern)})
+		p.Hidden = append(p.Hidden, Grant{What: pattern, Reason: s.DenyBy(pattern)})
 	}
 	for _, g := range s.Grant.Git {
 		p.Repositories = append(p.Repositories, Grant{
-			What: g.Repo, Access: string(g.Access), Remotes: g.Remotes, By: s.repositoryBy(g), Place: s.Resolver.resolve(Repository, g.Repo, g.Within),
+			What: g.Repo, Access: string(g.Access), Remotes: g.Remotes, Reason: s.repositoryBy(g), Place: s.Resolver.resolve(Repository, g.Repo, g.Within),
 		})
 	}
 	for _, h := range s.Grant.HTTP {
-		p.Origins = append(p.Origins, Grant{What: h.String(), More: originMore(h), By: s.originBy(h)})
+		p.Origins = append(p.Origins, Grant{What: h.String(), More: originMore(h), Reason: s.originBy(h)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Grant.Env)) {
-		p.Variables = append(p.Variables, Grant{What: name, By: s.variableBy(name)})
+		p.Variables = append(p.Variables, Grant{What: name, Reason: s.variableBy(name)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Grant.Secrets)) {
-		p.Variables = append(p.Variables, Grant{What: name, More: s.Grant.Secrets[name].String(), By: s.variableBy(name)})
+		p.Variables = append(p.Variables, Grant{What: name, More: s.Grant.Secrets[name].String(), Reason: s.variableBy(name)})
 	}
 	for _, kind := range s.Grant.Ask {
-		p.Questions = append(p.Questions, Grant{What: string(kind), By: s.questionBy(kind)})
+		p.Questions = append(p.Questions, Grant{What: string(kind), Reason: s.questionBy(kind)})
 	}
 	for i, l := range s.Grant.Limits.List() {
 		p.Limits = append(p.Limits, s.limitRule(i, l))
@@ -159,19 +166,21 @@ func (s Subject) Tool(t manifest.Tool) ToolRule {
 	}
 	for _, w := range s.Grant.Withheld {
 		if w.Tool.Name == t.Name {
-			r.Offered, r.By, r.Approval = false, w.Why, ""
+			r.Offered, r.Reason, r.Approval = false, Reason{w.Why, positions(w.At)}, ""
 			return r
 		}
 	}
 	if glob, i := s.allowedBy(t.Name); i >= 0 {
-		r.By = fmt.Sprintf("allow_tools has %q (%s)", glob, s.Entry.At(fmt.Sprintf("allow_tools[%d]", i)))
+		key := fmt.Sprintf("allow_tools[%d]", i)
+		r.Reason = Reason{fmt.Sprintf("allow_tools has %q (%s)", glob, s.Entry.At(key)), positions(s.Entry.Position(key))}
 	} else {
-		r.By = "nothing withholds it" + s.entrySuffix()
+		r.Reason = Reason{"nothing withholds it" + s.entrySuffix(), positions(s.Entry.Position(""))}
 	}
 	if t.Write && s.Manifest.Write == manifest.WriteOptIn {
 		by := "--allow-write"
 		if s.Entry.AllowWrite {
 			by = fmt.Sprintf("allow_write (%s)", s.Entry.At("allow_write"))
+			r.At = append(r.At, s.Entry.Position("allow_write"))
 		}
 		r.By += "; its plugin requires an opt-in to write, which is " + by
 	}

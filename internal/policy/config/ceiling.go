@@ -194,7 +194,12 @@ func (c *Ceiling) bounds() []Bounds {
 
 // At formats the position of a key for messages: ceiling.fs (/etc/bulkhead/bulkhead.toml:12).
 func (b Bounds) At(key string) string {
-	return fmt.Sprintf("%s.%s (%s:%d)", b.Key, key, b.File, lineOf(b.Lines, key, b.Line))
+	return fmt.Sprintf("%s.%s (%s:%d)", b.Key, key, b.File, b.Position(key).Line)
+}
+
+// Position returns the position of a key, or of the table if the key is absent.
+func (b Bounds) Position(key string) Position {
+	return Position{b.File, lineOf(b.Lines, key, b.Line)}
 }
 
 // AuditProblem returns the reason why the ceiling forbids use of the config in file; empty if the ceiling allows it.

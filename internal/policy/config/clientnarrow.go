@@ -62,7 +62,7 @@ func (n *narrowing) innerDirectories(b Bounds) (inner []Mount, hidden []string) 
 			patterns = append(patterns, below...)
 		}
 		if !visible {
-			n.cut("fs", dir, dir+" is not granted", "it is hidden in "+around.Path, 0)
+			n.cut(Position{}, "fs", dir, dir+" is not granted", "it is hidden in "+around.Path, 0)
 			continue
 		}
 		access := manifest.Read
@@ -78,7 +78,7 @@ func (n *narrowing) innerDirectories(b Bounds) (inner []Mount, hidden []string) 
 		// A symbolic link between the two directories could resolve to a hidden one, so Within allows the path itself only.
 		inner = append(inner, Mount{Path: dir, Access: access, Within: []string{dir}})
 		hidden = append(hidden, patterns...)
-		n.grant.Cuts = append(n.grant.Cuts, Cut{"fs", dir, fmt.Sprintf("it is the part of %s in %s", around.Path, b.At("fs"))})
+		n.grant.Cuts = append(n.grant.Cuts, Cut{"fs", dir, fmt.Sprintf("it is the part of %s in %s", around.Path, b.At("fs")), b.Position("fs")})
 	}
 	return inner, hidden
 }

@@ -286,6 +286,7 @@ func (g *Grant) CanWrite() bool {
 type Withheld struct {
 	Tool manifest.Tool
 	Why  string
+	At   Position // the line that withholds it; the zero value if no line is the reason
 }
 
 // Mount is a granted directory.

@@ -125,8 +125,8 @@ func (c *decision) tools() {
 	c.checkTools("allow_tools", c.p.AllowTools)
 	c.checkTools("deny_tools", c.p.DenyTools)
 	for _, t := range c.m.Tools {
-		if why := c.withhold(t); why != "" {
-			c.grant.Withheld = append(c.grant.Withheld, Withheld{Tool: t, Why: why})
+		if why, key := c.withhold(t); why != "" {
+			c.grant.Withheld = append(c.grant.Withheld, Withheld{Tool: t, Why: why, At: c.p.Position(key)})
 			continue
 		}
 		c.grant.Tools = append(c.grant.Tools, t)
@@ -153,28 +153,28 @@ func (c *decision) checkOffered(t manifest.Tool) {
 // agreed to a plugin's tool, so no plugin offers one of this name.
 const SetupName = "bulkhead_setup"
 
-// withhold returns the reason why t is not offered; empty if t is offered.
-func (c *decision) withhold(t manifest.Tool) string {
+// withhold returns the reason why t is not offered, and the key of the plugin's table that decides; empty if t is offered.
+func (c *decision) withhold(t manifest.Tool) (why, key string) {
 	if c.p.Prefix+t.Name == SetupName {
-		return fmt.Sprintf("%s is the name of the host's own tool: rename the tool, or set another prefix", tomlfile.Quote(SetupName))
+		return fmt.Sprintf("%s is the name of the host's own tool: rename the tool, or set another prefix", tomlfile.Quote(SetupName)), "prefix"
 	}
 	if glob, ok := firstMatch(c.p.DenyTools, t.Name); ok {
-		return fmt.Sprintf("denied by deny_tools %s%s", tomlfile.Quote(glob), c.at("deny_tools"))
+		return fmt.Sprintf("denied by deny_tools %s%s", tomlfile.Quote(glob), c.at("deny_tools")), "deny_tools"
 	}
 	if c.p.AllowTools != nil {
 		if _, ok := firstMatch(c.p.AllowTools, t.Name); !ok {
-			return fmt.Sprintf("not in allow_tools%s: add %s there", c.at("allow_tools"), tomlfile.Quote(t.Name))
+			return fmt.Sprintf("not in allow_tools%s: add %s there", c.at("allow_tools"), tomlfile.Quote(t.Name)), "allow_tools"
 		}
 	}
 	switch {
 	case t.Write && c.p.ReadOnly:
-		return fmt.Sprintf("writes, but the config sets read_only%s", c.at("read_only"))
+		return fmt.Sprintf("writes, but the config sets read_only%s", c.at("read_only")), "read_only"
 	case t.Write && c.m.Write == manifest.WriteOptIn && !c.p.AllowWrite && !c.flags.AllowWrite:
-		return "writes: pass --allow-write or set allow_write = true"
+		return "writes: pass --allow-write or set allow_write = true", "allow_write"
 	case t.Hidden && c.flags.Alone:
-		return "is not offered when its plugin is served alone: pass --all-tools"
+		return "is not offered when its plugin is served alone: pass --all-tools", ""
 	}
-	return ""
+	return "", ""
 }
 
 // offers grants the filters of prompts and resources, and checks them against the prompts and resources that the manifest declares.

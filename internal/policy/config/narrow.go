@@ -16,6 +16,7 @@ type Cut struct {
 	Key  string // the affected key of the config: fs, http, git, env, limits.time
 	What string // the path, origin, variable or value that the ceiling does not allow
 	Why  string
+	At   Position // the line that does not allow it; the zero value if no line is the reason
 }
 
 // Narrow returns the part of the grant g that the ceiling allows. The result never exceeds g. Each removed part is reported as a
@@ -81,19 +82,19 @@ func (n *narrowing) narrow(b Bounds) {
 	for _, p := range slices.Concat(b.Deny, hidden) {
 		if !slices.Contains(n.grant.Deny, p) {
 			n.grant.Deny = append(n.grant.Deny, p)
-			n.grant.Cuts = append(n.grant.Cuts, Cut{"deny", p, b.At("deny")})
+			n.grant.Cuts = append(n.grant.Cuts, Cut{"deny", p, b.At("deny"), b.Position("deny")})
 		}
 	}
 	if b.Pristine && n.grant.Reused {
 		n.grant.Reused = false
-		n.cut("isolation", "isolation", "isolation = \"reused\" is not granted", b.At("isolation")+" does not allow it", 0)
+		n.cut(b.Position("isolation"), "isolation", "isolation", "isolation = \"reused\" is not granted", b.At("isolation")+" does not allow it", 0)
 	}
 }
 
 // cut records and reports a part of the grant that the ceiling removes. line is the line of that part in the config; if line is 0,
-// the line of key is reported.
-func (n *narrowing) cut(key, item, what, why string, line int) {
-	n.grant.Cuts = append(n.grant.Cuts, Cut{key, item, why})
+// the line of key is reported. at is the line of the ceiling.
+func (n *narrowing) cut(at Position, key, item, what, why string, line int) {
+	n.grant.Cuts = append(n.grant.Cuts, Cut{key, item, why, at})
 	if n.client {
 		return
 	}
@@ -111,20 +112,23 @@ func (n *narrowing) tools(b Bounds) {
 	var offered []manifest.Tool
 	n.grant.Withheld = slices.Clone(n.grant.Withheld)
 	for _, t := range n.grant.Tools {
-		why := ""
+		why, key := "", ""
 		glob, denied := firstMatch(b.DenyTools, t.Name)
 		switch _, allowed := firstMatch(b.AllowTools, t.Name); {
 		case denied:
-			why = fmt.Sprintf("denied by %s in %s", tomlfile.Quote(glob), b.At("deny_tools"))
+			key = "deny_tools"
+			why = fmt.Sprintf("denied by %s in %s", tomlfile.Quote(glob), b.At(key))
 		case b.AllowTools != nil && !allowed:
-			why = "not in " + b.At("allow_tools")
+			key = "allow_tools"
+			why = "not in " + b.At(key)
 		case b.ReadOnly && t.Write:
-			why = "writes, and " + b.At("read_only") + " does not allow that"
+			key = "read_only"
+			why = "writes, and " + b.At(key) + " does not allow that"
 		default:
 			offered = append(offered, t)
 			continue
 		}
-		n.grant.Withheld = append(n.grant.Withheld, Withheld{Tool: t, Why: why})
+		n.grant.Withheld = append(n.grant.Withheld, Withheld{Tool: t, Why: why, At: b.Position(key)})
 	}
 	n.grant.Tools = offered
 }
@@ -141,17 +145,17 @@ func (n *narrowing) origins(b Bounds) {
 		}
 		i := FindHTTP(b.HTTP, h)
 		if i < 0 && h.PublicWeb {
-			n.cut(key, h.String(), h.String()+" is not granted", "only origins that are in "+b.At("http")+" are", line)
+			n.cut(b.Position("http"), key, h.String(), h.String()+" is not granted", "only origins that are in "+b.At("http")+" are", line)
 			granted = append(granted, n.publicOrigins(b)...)
 			continue
 		}
 		if i < 0 {
-			n.cut(key, h.String(), h.String()+" is not granted", "it is not in "+b.At("http"), line)
+			n.cut(b.Position("http"), key, h.String(), h.String()+" is not granted", "it is not in "+b.At("http"), line)
 			continue
 		}
 		if h.Private && !b.HTTP[i].Private {
 			h.Private = false
-			n.cut(key, h.String(), h.String()+" is granted without private = true", b.At("http")+" does not allow that", line)
+			n.cut(b.Position("http"), key, h.String(), h.String()+" is granted without private = true", b.At("http")+" does not allow that", line)
 			if h.Credential != nil && h.Origin.Scheme == "http" {
 				continue // the credential must not be sent over plain http to an address that is not private
 			}
@@ -183,18 +187,18 @@ func (n *narrowing) variables(b Bounds) {
 			env[name] = n.grant.Env[name]
 			continue
 		}
-		n.cut("env", name, "the variable "+name+" is not granted", "it is not in "+b.At("env"), n.line("env."+name))
+		n.cut(b.Position("env"), "env", name, "the variable "+name+" is not granted", "it is not in "+b.At("env"), n.line("env."+name))
 	}
 	n.grant.Env = env
-	n.secrets("it is not in "+b.At("env"), func(name string, _ Secret) bool { _, allowed := firstMatch(b.Env, name); return allowed })
+	n.secrets(b.Position("env"), "it is not in "+b.At("env"), func(name string, _ Secret) bool { _, allowed := firstMatch(b.Env, name); return allowed })
 }
 
 // secrets removes the variables with secret values that the function allowed does not allow.
-func (n *narrowing) secrets(why string, allowed func(name string, s Secret) bool) {
+func (n *narrowing) secrets(at Position, why string, allowed func(name string, s Secret) bool) {
 	var secrets map[string]Secret
 	for _, name := range slices.Sorted(maps.Keys(n.grant.Secrets)) {
 		if !allowed(name, n.grant.Secrets[name]) {
-			n.cut("env", name, "the variable "+name+" is not granted", why, n.line("env."+name))
+			n.cut(at, "env", name, "the variable "+name+" is not granted", why, n.line("env."+name))
 			continue
 		}
 		if secrets == nil {
@@ -212,11 +216,11 @@ func (n *narrowing) commands(b Bounds) {
 		return
 	}
 	why := b.At("secret_commands") + " does not allow a command for its value"
-	n.secrets(why, func(_ string, s Secret) bool { return s.Command == nil })
+	n.secrets(b.Position("secret_commands"), why, func(_ string, s Secret) bool { return s.Command == nil })
 	n.grant.HTTP = slices.DeleteFunc(slices.Clone(n.grant.HTTP), func(h HTTP) bool {
 		runs := h.Credential != nil && h.Credential.Command != nil
 		if runs {
-			n.cut("http", h.String(), h.String()+" is not granted", b.At("secret_commands")+" does not allow a command for its credential", 0)
+			n.cut(b.Position("secret_commands"), "http", h.String(), h.String()+" is not granted", b.At("secret_commands")+" does not allow a command for its credential", 0)
 		}
 		return runs
 	})
@@ -236,7 +240,7 @@ func (n *narrowing) asks(b Bounds) {
 		if i := slices.Index(n.p.Ask, kind); i >= 0 {
 			line = n.line(fmt.Sprintf("ask[%d]", i))
 		}
-		n.cut("ask", string(kind), "asking clients for "+string(kind)+" is not granted", "it is not in "+b.At("ask"), line)
+		n.cut(b.Position("ask"), "ask", string(kind), "asking clients for "+string(kind)+" is not granted", "it is not in "+b.At("ask"), line)
 	}
 	n.grant.Ask = granted
 }
@@ -251,9 +255,9 @@ func (n *narrowing) limits(b Bounds) {
 		}
 		key, why := "limits."+after.Key, b.At("limits")+" allows no more"
 		if asked := n.p.Limits.List()[i].Value; asked != 0 && asked == before[i].Value {
-			n.cut(key, before[i].Text, fmt.Sprintf("%s is reduced to %s", before[i].Text, after.Text), why, n.line("limits"))
+			n.cut(b.Position("limits"), key, before[i].Text, fmt.Sprintf("%s is reduced to %s", before[i].Text, after.Text), why, n.line("limits"))
 			continue
 		}
-		n.grant.Cuts = append(n.grant.Cuts, Cut{key, before[i].Text, why})
+		n.grant.Cuts = append(n.grant.Cuts, Cut{key, before[i].Text, why, b.Position("limits")})
 	}
 }

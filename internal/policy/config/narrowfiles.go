@@ -22,16 +22,16 @@ func (n *narrowing) directories(b Bounds) {
 		}
 		if b.ReadOnly && m.Access == manifest.ReadWrite {
 			m.Access = manifest.Read
-			n.cut("fs", m.Path, m.Path+" is granted read-only", b.At("read_only")+" allows no more", n.lineOfDirectory(m.Path))
+			n.cut(b.Position("read_only"), "fs", m.Path, m.Path+" is granted read-only", b.At("read_only")+" allows no more", n.lineOfDirectory(m.Path))
 		}
 		if b.FS != nil {
 			within, access := n.containing(b.FS, m.Path, m.Access)
 			if within == nil {
-				n.cut("fs", m.Path, m.Path+" is not granted", "it is in none of the directories of "+b.At("fs"), n.lineOfDirectory(m.Path))
+				n.cut(b.Position("fs"), "fs", m.Path, m.Path+" is not granted", "it is in none of the directories of "+b.At("fs"), n.lineOfDirectory(m.Path))
 				continue
 			}
 			if access != m.Access {
-				n.cut("fs", m.Path, m.Path+" is granted read-only", b.At("fs")+" allows no more", n.lineOfDirectory(m.Path))
+				n.cut(b.Position("fs"), "fs", m.Path, m.Path+" is granted read-only", b.At("fs")+" allows no more", n.lineOfDirectory(m.Path))
 			}
 			m.Access, m.Within = access, innermost(m.Within, within)
 		}
@@ -115,7 +115,7 @@ func (n *narrowing) repositories(b Bounds) {
 		line := n.lineOfRepository(g.Repo)
 		if b.ReadOnly && g.Access != manifest.Read {
 			g.Access = manifest.Read
-			n.cut("git", g.Repo, "the repository "+g.Repo+" is granted read-only", b.At("read_only")+" allows no more", line)
+			n.cut(b.Position("read_only"), "git", g.Repo, "the repository "+g.Repo+" is granted read-only", b.At("read_only")+" allows no more", line)
 		}
 		if bounds != nil {
 			var dirs []manifest.FS
@@ -124,11 +124,11 @@ func (n *narrowing) repositories(b Bounds) {
 			}
 			within, access := n.containing(dirs, g.Repo, g.Access)
 			if within == nil {
-				n.cut("git", g.Repo, "the repository "+g.Repo+" is not granted", "it is in none of the directories of "+b.At(key), line)
+				n.cut(b.Position(key), "git", g.Repo, "the repository "+g.Repo+" is not granted", "it is in none of the directories of "+b.At(key), line)
 				continue
 			}
 			if access != g.Access {
-				n.cut("git", g.Repo, "the repository "+g.Repo+" is granted "+reducedTo(access), b.At(key)+" allows no more", line)
+				n.cut(b.Position(key), "git", g.Repo, "the repository "+g.Repo+" is granted "+reducedTo(access), b.At(key)+" allows no more", line)
 			}
 			g.Access, g.Within = access, innermost(g.Within, within)
 		}
@@ -183,7 +183,7 @@ func (n *narrowing) remotes(b Bounds, bounds []manifest.Git, key string, g *Git,
 		if anyAllowed {
 			by = "http"
 		}
-		n.cut("git", r, fmt.Sprintf("the remote %s of %s is not granted", r, g.Repo), "it is not in "+b.At(by), line)
+		n.cut(b.Position(by), "git", r, fmt.Sprintf("the remote %s of %s is not granted", r, g.Repo), "it is not in "+b.At(by), line)
 	}
 	g.Remotes = out
 }

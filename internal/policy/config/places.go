@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
@@ -43,7 +42,12 @@ func (p Plugin) At(key string) string {
 	if p.File == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s:%d", filepath.Base(p.File), lineOf(p.Lines, key, p.Line))
+	return p.Position(key).String()
+}
+
+// Position returns the position of a key like At. Without a config file it is the zero value.
+func (p Plugin) Position(key string) Position {
+	return Position{p.File, lineOf(p.Lines, key, p.Line)}
 }
 
 // SamePlace reports whether p and other, of plugins with the same name, may be two versions of one plugin: in one directory, or both from
