@@ -4,6 +4,7 @@ package tests
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -71,12 +72,12 @@ func (p *uiPages) get(url string) (int, string) {
 
 func TestUIServesPagesToTheBrowserThatOpenedTheLink(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t, map[string]string{"bulkhead.toml": "[server]\nname = \"a team's\"\n"})
-	p, link := startUI(t, dir, environment(t), "--config", "bulkhead.toml", "--plugins", built.plugins(t))
+	dir := newDir(t, map[string]string{"bulkhead.toml": fmt.Sprintf("[[plugins]]\npath = %q\n", built.plugins(t)+"/hello")})
+	p, link := startUI(t, dir, environment(t), "--config", "bulkhead.toml")
 	if status, body := p.get(p.base + "/doctor"); status != http.StatusForbidden || strings.Contains(body, "Checks") {
 		t.Errorf("without the link, got %d: %s", status, body)
 	}
-	if status, body := p.get(link); status != http.StatusOK || !strings.Contains(body, `<nav aria-label="Pages">`) {
+	if status, body := p.get(link); status != http.StatusOK || !strings.Contains(body, "<caption>Tools of hello</caption>") {
 		t.Fatalf("the link is answered with %d: %s", status, body)
 	}
 	if status, body := p.get(p.base + "/doctor"); status != http.StatusOK || !strings.Contains(body, "/bulkhead.toml") {

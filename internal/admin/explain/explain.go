@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/projectskills"
@@ -70,6 +71,7 @@ type PluginPolicy struct {
 	Problem  string            `json:"problem,omitempty"` // why the plugin is left out; empty if it is offered
 	Warnings tomlfile.Problems `json:"warnings,omitempty"`
 	*review.Policy
+	Cuts []config.Cut `json:"-"` // what the ceiling, and the table of the client, have removed
 }
 
 // Grants describes the effective grants of plugins, or why one item is or is not allowed.
@@ -98,17 +100,17 @@ func Grants(o discovery.Options, q Question) (Policies, error) {
 		if names = append(names, s.Name); q.Plugin != "" && q.Plugin != s.Name {
 			continue
 		}
+		if q == (Question{Plugin: q.Plugin, Client: q.Client, OfClient: q.OfClient}) {
+			if out.Client != nil {
+				out.Plugins = append(out.Plugins, out.Client.policy(o, view, s))
+			} else {
+				out.Plugins = append(out.Plugins, PolicyOf(o, view, s))
+			}
+			continue
+		}
 		why := ""
 		if out.Client != nil {
 			s, why = out.Client.plugin(view, s)
-		}
-		if q == (Question{Plugin: q.Plugin, Client: q.Client, OfClient: q.OfClient}) {
-			described := PolicyOf(o, view, s)
-			if why != "" {
-				described.Problem, described.Policy = why, nil
-			}
-			out.Plugins = append(out.Plugins, described)
-			continue
 		}
 		if why != "" {
 			if asked := q.asked(); q.Tool == "" || s.Manifest != nil && len(tools(SubjectOf(o, view, s), q.Tool)) > 0 {
@@ -143,7 +145,7 @@ func PolicyOf(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin) Plugin
 	}
 	if s.Problems.Err() == nil {
 		effective := review.Effective(SubjectOf(o, v, s))
-		p.Policy = &effective
+		p.Policy, p.Cuts = &effective, s.Grant.Cuts
 	}
 	return p
 }

@@ -54,6 +54,7 @@ type Grant struct {
 	More    string   `json:"more,omitempty"` // further properties of the grant: "private", and the name of a credential
 	Place            // set if What is a directory or repository and Subject.Resolver is not nil
 	Reason
+	State bool `json:"-"` // whether it is the plugin's own state directory
 }
 
 // ToolRule states whether a tool is offered, and the reason.
@@ -117,7 +118,7 @@ func Effective(s Subject) Policy {
 	}
 	for _, m := range s.Grant.FS {
 		g := Grant{What: m.Path, Access: string(m.Access), Reason: s.FolderBy(m)}
-		if !m.State {
+		if g.State = m.State; !m.State {
 			g.Place = s.Resolver.resolve(Folder, m.Path, m.Within)
 		}
 		p.Folders = append(p.Folders, g)

@@ -132,7 +132,7 @@ func readBounds(t *tomlfile.Table, checkPath func(path string) error) Bounds {
 		Lines:      map[string]int{},
 		Line:       t.Line(),
 	}
-	for _, key := range []string{"allow_tools", "deny_tools", "read_only", "fs", "http", "git", "env", "ask", keyApproveWrites, keyApproveTools, "limits", "isolation", "secret_commands"} {
+	for _, key := range []string{"allow_tools", "deny_tools", "read_only", "fs", "deny", "http", "git", "env", "ask", keyApproveWrites, keyApproveTools, "limits", "isolation", "secret_commands"} {
 		b.Lines[key] = t.LineOf(key)
 	}
 	return b

@@ -76,21 +76,34 @@ func (c *Config) PinPlugin(index int, p Plugin) (*Config, error) {
 	return c.edit(edited, nil)
 }
 
+// lines are lines of TOML.
+type lines struct{ strings.Builder }
+
+// set adds a key, if it is set.
+func (b *lines) set(key, value string, isSet bool) {
+	if isSet {
+		b.WriteString(key + " = " + value + "\n")
+	}
+}
+
 // tableOf formats the set fields of p as TOML keys and values.
 func tableOf(p Plugin) string {
-	var b strings.Builder
-	set := func(key, value string, is bool) {
-		if is {
-			b.WriteString(key + " = " + value + "\n")
-		}
-	}
-	texts := func(key string, list []string) { set(key, array(list, tomlfile.Text), list != nil) }
+	var b lines
+	set := b.set
 	set("path", tomlfile.Text(p.Path), p.Name == "" && p.From == "")
 	set("name", tomlfile.Text(p.Name), p.Name != "")
 	set("from", tomlfile.Text(p.From), p.From != "")
 	set("version", tomlfile.Text(p.Version), p.Version != "")
 	set("sha256", tomlfile.Text(p.SHA256), p.SHA256 != "")
 	set("signer", tomlfile.Text(p.Signer.String()), !p.Signer.IsZero())
+	return b.String() + Settings(p)
+}
+
+// Settings formats the set fields of p that decide what is granted, as AddPlugin writes them: all but those that say which plugin it is.
+func Settings(p Plugin) string {
+	var b lines
+	set := b.set
+	texts := func(key string, list []string) { set(key, array(list, tomlfile.Text), list != nil) }
 	set("prefix", tomlfile.Text(p.Prefix), p.Prefix != "")
 	texts("allow_tools", p.AllowTools)
 	texts("deny_tools", p.DenyTools)

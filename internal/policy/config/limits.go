@@ -18,7 +18,7 @@ func DefaultLimits() manifest.Limits {
 // Whole returns g without a limit of results, and a Cut if there was one. why says why results are not shortened.
 func (g Grant) Whole(why string) Grant {
 	if g.Limits.Result > 0 {
-		g.Cuts = append(slices.Clone(g.Cuts), Cut{"limits." + manifest.KeyResult, manifest.FormatSize(g.Limits.Result), why})
+		g.Cuts = append(slices.Clone(g.Cuts), Cut{Key: "limits." + manifest.KeyResult, What: manifest.FormatSize(g.Limits.Result), Why: why})
 		g.Limits.Result = 0
 	}
 	return g

@@ -48,7 +48,7 @@ func loadConfig(o Options, source Source, read configReader) (*config.Config, *U
 		return nil, nil, &usage.Error{Err: &InvalidError{File: errs[0].File, Included: includedFiles(c), Problems: errs}}
 	}
 	for _, file := range c.Files {
-		if err := ownedpath.CheckFile(file.Path, os.Geteuid()); err != nil && !source.By.needsTrust() {
+		if err := ownedpath.CheckFile(file.Path, os.Geteuid()); err != nil && !source.By.NeedsTrust() {
 			o.Log.Warn("another user decides what is granted: that user can change the config", "reason", ownedpath.Explain(err))
 		}
 	}
@@ -67,7 +67,7 @@ func readConfig(o Options, source Source) (*config.Config, tomlfile.Problems, *U
 	switch {
 	case err == nil:
 		return parseTrusted(o.System, source, data)
-	case source.By.needsTrust():
+	case source.By.NeedsTrust():
 		return nil, nil, &UntrustedError{Path: source.File, Unreadable: true, Reason: err}, nil
 	}
 	return nil, tomlfile.Problems{unreadable(source, err)}, nil, nil
@@ -91,7 +91,7 @@ func unreadable(source Source, err error) tomlfile.Problem {
 // parseTrusted parses the content of a config and of the files that it includes. The bytes that are checked are the bytes that are
 // parsed, and content that is not trusted cannot name files to read.
 func parseTrusted(s System, source Source, content []byte) (*config.Config, tomlfile.Problems, *UntrustedError, error) {
-	if !source.By.needsTrust() {
+	if !source.By.NeedsTrust() {
 		if err := source.checkPlace(source.File); err != nil {
 			return nil, nil, nil, &usage.Error{Err: err}
 		}

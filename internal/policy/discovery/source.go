@@ -34,9 +34,9 @@ func (b By) String() string {
 		"the user's config", "none"}[b]
 }
 
-// needsTrust reports whether someone other than the user may have put the config in its place, so that it is used only if
+// NeedsTrust reports whether someone other than the user may have put the config in its place, so that it is used only if
 // the user trusts it.
-func (b By) needsTrust() bool { return b == ByWorkDir || b == ByProject }
+func (b By) NeedsTrust() bool { return b == ByWorkDir || b == ByProject }
 
 // Source says which config is in force, and why.
 type Source struct {
@@ -123,7 +123,7 @@ func DiscoveredConfig(o Options) (string, error) {
 		return "", err
 	}
 	for source, err := range searchConfigs(o, places) {
-		if err == nil && source.By.needsTrust() {
+		if err == nil && source.By.NeedsTrust() {
 			return source.File, nil
 		}
 	}

@@ -1,0 +1,79 @@
+package grants
+
+import (
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+)
+
+// Excerpt is a part of a file, with one line marked.
+type Excerpt struct {
+	File  string
+	Line  int // 0: no line is marked
+	Lines []Line
+}
+
+// Line is a line of an Excerpt.
+type Line struct {
+	Number int
+	Text   string
+	Marked bool
+}
+
+// around is the number of lines that an Excerpt has before and after the marked one.
+const around = 8
+
+// Show returns an Excerpt of the config, of a file that it includes, of the ceiling or of the manifest of a plugin: no other file is shown.
+// Comments and the values of variables, which may be secret, are left out.
+func Show(o discovery.Options, file string, line int) (*Excerpt, error) {
+	view, err := catalog.Look(o)
+	if view == nil {
+		return nil, err
+	}
+	return show(view, file, line)
+}
+
+func show(view *catalog.Catalog, file string, line int) (*Excerpt, error) {
+	if !slices.Contains(sources(view), file) {
+		return nil, usage.Errorf("%s is no file of this installation: only the config, what it includes, the ceiling and manifests are shown", tomlfile.Quote(file))
+	}
+	data, err := tomlfile.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := tomlfile.Outline(data, isSecret)
+	if err != nil {
+		return nil, err
+	}
+	if line < 0 || line > len(lines) {
+		return nil, usage.Errorf("%s has only %d lines: it may have changed, so go back and reload the page", file, len(lines))
+	}
+	e := &Excerpt{File: file, Line: line}
+	for i := max(1, line-around); i <= min(len(lines), line+around); i++ {
+		e.Lines = append(e.Lines, Line{i, lines[i-1], i == line})
+	}
+	return e, nil
+}
+
+// isSecret reports whether the value at a path of a config may be secret.
+func isSecret(path []string) bool { return len(path) > 1 && path[0] == "plugins" && path[1] == "env" }
+
+// sources returns the files that decide what the plugins of view are granted.
+func sources(view *catalog.Catalog) []string {
+	var all []string
+	for _, f := range view.Files {
+		all = append(all, f.Path)
+	}
+	if view.Ceiling != nil {
+		all = append(all, view.Ceiling.File)
+	}
+	for _, p := range view.Plugins {
+		if p.Manifest != nil && !p.IsHost() {
+			all = append(all, p.Manifest.File)
+		}
+	}
+	return all
+}

@@ -1,0 +1,223 @@
+// Package grants is the model of the page Grants: Look returns what each client may do with which plugins, which tools that is, what they
+// reach, and by which lines; what was not used, and what a ceiling has removed. Narrow says what a narrower grant would be, and Show shows
+// a line of the config. The package evaluates no policy itself: explain, review and catalog do. It knows no HTML.
+package grants
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+// Picture is what all clients are granted.
+type Picture struct {
+	explain.ConfigInForce
+	Problem string // why something is left out
+	Clients []Client
+	Things  []Thing
+	Use     Use
+}
+
+// Client is a kind of client.
+type Client struct {
+	Name, By string
+	At       []config.Position
+	Plugins  []Plugin
+}
+
+// Plugin is what one plugin is granted for one client.
+type Plugin struct {
+	explain.PluginPolicy
+	Tools    []Tool
+	Grants   []Grant
+	Breadth  Breadth
+	InConfig bool // whether a table of the config names it, which could grant less
+}
+
+// Tool is a tool that a plugin has.
+type Tool struct {
+	review.ToolRule
+	InManifest string    // its name without prefix
+	Last       time.Time // when it was used last; the zero value: it is not known to have been used
+	Unused     bool      // whether it is offered, and was not used for Use.Days
+}
+
+// Grant is something that a plugin reaches.
+type Grant struct {
+	Key   string // of the plugin's table: fs, git, http, env or ask
+	Kind  string // directory, repository, web server, variable or question
+	Write bool
+	review.Grant
+}
+
+// CanDrop reports whether Narrow can remove the grant.
+func (g Grant) CanDrop() bool {
+	return len(g.At) > 0 && (g.Key == "fs" || g.Key == "git" || g.Key == "http")
+}
+
+// Breadth is how much a plugin is granted.
+type Breadth struct {
+	Tools, Writing, Unused        int // of the tools that are offered
+	Directories, Writable         int
+	Repositories, WritableRepos   int
+	Origins, Variables, Questions int
+	Broad                         []string // what contains all files of the user, or the public web
+}
+
+// Thing is something that plugins reach, with those that do.
+type Thing struct {
+	Kind, What       string
+	Readers, Writers []Reacher
+}
+
+// Reacher is a plugin that reaches a Thing, with the clients that may use it.
+type Reacher struct {
+	Plugin  string
+	Clients []string
+}
+
+// Look returns the Picture of an installation.
+func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
+	p := &Picture{}
+	var err error
+	if p.ConfigInForce, err = explain.FindConfigInForce(o); err != nil {
+		return nil, err
+	}
+	view, err := catalog.Look(o)
+	if view == nil {
+		return nil, err
+	}
+	if err != nil {
+		p.Problem = err.Error()
+	}
+	uses := p.Use.read(ctx, o, view)
+	for _, g := range explain.EachClient(o, view) {
+		c := Client{Name: g.Client.Name, By: g.Client.By}
+		if g.At.File != "" {
+			c.At = []config.Position{g.At}
+		}
+		for i, described := range g.Plugins {
+			if entry := view.Plugins[i].Entry; !view.Plugins[i].IsHost() {
+				c.Plugins = append(c.Plugins, newPlugin(described, entry, p.Use, uses))
+			}
+		}
+		p.Clients = append(p.Clients, c)
+	}
+	p.Things = things(p.Clients)
+	return p, nil
+}
+
+// newPlugin returns what is shown of a plugin. Only the tools of a plugin that is served can be unused.
+func newPlugin(described explain.PluginPolicy, entry config.Plugin, use Use, uses map[string]time.Time) Plugin {
+	p := Plugin{PluginPolicy: described, InConfig: entry.File != ""}
+	if described.Policy == nil {
+		return p
+	}
+	for _, r := range described.Policy.Tools {
+		t := Tool{ToolRule: r, InManifest: r.Name[len(entry.Prefix):], Last: uses[useKey(described.Name, r.Name)]}
+		if t.Offered && described.Problem == "" {
+			p.Breadth.Tools++
+			t.Unused = !use.From.IsZero() && t.Last.Before(use.Before)
+			count(&p.Breadth.Unused, t.Unused)
+			count(&p.Breadth.Writing, t.Access == "write")
+		}
+		p.Tools = append(p.Tools, t)
+	}
+	for _, list := range []struct {
+		key, kind string
+		grants    []review.Grant
+	}{
+		{"fs", review.Folder, described.Folders}, {"git", review.Repository, described.Repositories}, {"http", review.Origin, described.Origins},
+		{"env", review.Variable, described.Variables}, {"ask", review.Question, described.Questions},
+	} {
+		for _, g := range list.grants {
+			// The host does not judge what a request changes on a server.
+			write := list.key == "http" || g.Access != "" && g.Access != string(manifest.Read)
+			p.Grants = append(p.Grants, Grant{Key: list.key, Kind: kinds[list.kind], Write: write, Grant: g})
+			p.Breadth.add(list.key, write, g)
+		}
+	}
+	return p
+}
+
+// kinds are the words for the kinds of package review.
+var kinds = map[string]string{
+	review.Folder: "directory", review.Repository: "repository", review.Origin: "web server", review.Variable: "variable", review.Question: "question",
+}
+
+func count(n *int, is bool) {
+	if is {
+		*n++
+	}
+}
+
+func (b *Breadth) add(key string, write bool, g review.Grant) {
+	switch key {
+	case "fs":
+		b.Directories++
+		count(&b.Writable, write)
+	case "git":
+		b.Repositories++
+		count(&b.WritableRepos, write)
+	case "http":
+		b.Origins++
+	case "env":
+		b.Variables++
+	case "ask":
+		b.Questions++
+	}
+	if g.Broad || g.What == manifest.PublicWeb {
+		b.Broad = append(b.Broad, g.What)
+	}
+}
+
+// things returns what is reached by the plugins of clients, without their own state directories.
+func things(clients []Client) []Thing {
+	var all []Thing
+	for _, c := range clients {
+		for _, p := range c.Plugins {
+			if p.Problem != "" {
+				continue
+			}
+			for _, g := range p.Grants {
+				if g.State {
+					continue
+				}
+				i := slices.IndexFunc(all, func(t Thing) bool { return t.Kind == g.Kind && t.What == g.What })
+				if i < 0 {
+					i = len(all)
+					all = append(all, Thing{Kind: g.Kind, What: g.What})
+				}
+				list := &all[i].Readers
+				if g.Write {
+					list = &all[i].Writers
+				}
+				addReacher(list, p.Name, c.Name)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Thing) int {
+		return cmp.Or(slices.Index(order, a.Kind)-slices.Index(order, b.Kind), cmp.Compare(a.What, b.What))
+	})
+	return all
+}
+
+var order = []string{kinds[review.Folder], kinds[review.Repository], kinds[review.Origin], kinds[review.Variable], kinds[review.Question]}
+
+func addReacher(list *[]Reacher, plugin, client string) {
+	for i := range *list {
+		if (*list)[i].Plugin == plugin {
+			(*list)[i].Clients = append((*list)[i].Clients, client)
+			return
+		}
+	}
+	*list = append(*list, Reacher{plugin, []string{client}})
+}

@@ -1,0 +1,300 @@
+package grants
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+)
+
+// sample is a config of the plugins first, second and broken, with two tables of clients, one of which may not write.
+const sample = `[defaults]
+deny = ["**/.env"]
+[audit]
+file = "audit.jsonl"
+[http]
+tokens = true
+[[clients]]
+name = "ci"
+match = { tokens = ["ci-*"] }
+plugins = ["first"]
+read_only = true
+[[clients]]
+name = "ops"
+match = { auth = "any" }
+[[plugins]]
+path = "../plugins/first"
+fs = [
+  { path = "${project}", access = "rw" },
+  { path = "../docs", access = "r" },
+]
+env = { TOKEN = "s3cr3t" } # hunter2
+http = ["https://a.example"]
+[[plugins]]
+path = "../plugins/second"
+prefix = "x_"
+deny_tools = ["second_write"]
+`
+
+func newSample(t *testing.T) *admintest.Workspace {
+	t.Helper()
+	w := admintest.NewGranted(t)
+	w.Write(t, "docs/a", "")
+	w.Config(t, strings.NewReplacer(`"../docs"`, fmt.Sprintf("%q", w.Path("docs")), `"audit.jsonl"`, fmt.Sprintf("%q", w.Path("audit.jsonl"))).Replace(sample))
+	return w
+}
+
+func look(t *testing.T, w *admintest.Workspace) *Picture {
+	t.Helper()
+	p, err := Look(t.Context(), w.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// describe formats what is granted: access, thing, and the lines that cause it.
+func describe(w *admintest.Workspace, p Plugin) []string {
+	lines := func(at []config.Position) string {
+		var all []string
+		for _, a := range at {
+			all = append(all, a.String())
+		}
+		return strings.Join(all, " ")
+	}
+	var all []string
+	for _, t := range p.Tools {
+		if t.Offered {
+			all = append(all, fmt.Sprintf("tool %s %s: %s", t.Name, t.Access, lines(t.At)))
+		}
+	}
+	for _, g := range p.Grants {
+		if !g.State {
+			all = append(all, fmt.Sprintf("%s %s write=%v: %s", g.Kind, strings.ReplaceAll(g.What, w.Dir, "$W"), g.Write, lines(g.At)))
+		}
+	}
+	return all
+}
+
+func TestPictureHasEachClientWithTheLinesOfItsGrants(t *testing.T) {
+	w := newSample(t)
+	p := look(t, w)
+	var got []string
+	for _, c := range p.Clients {
+		for _, plugin := range c.Plugins {
+			got = append(got, c.Name+" "+plugin.Name+" "+plugin.Problem)
+			got = append(got, describe(w, plugin)...)
+		}
+	}
+	first := []string{
+		"tool first_read read: bulkhead.toml:15", "tool first_write write: bulkhead.toml:15",
+		"directory $W/work write=true: bulkhead.toml:18", "directory $W/docs write=false: bulkhead.toml:19",
+		"web server https://a.example write=true: bulkhead.toml:22", "variable TOKEN write=false: bulkhead.toml:21",
+	}
+	second := []string{"tool x_second_read read: bulkhead.toml:23"}
+	ci := []string{
+		"tool first_read read: bulkhead.toml:15",
+		"directory $W/work write=false: bulkhead.toml:18 bulkhead.toml:11", "directory $W/docs write=false: bulkhead.toml:19",
+		"web server https://a.example write=true: bulkhead.toml:22", "variable TOKEN write=false: bulkhead.toml:21",
+	}
+	want := slices.Concat(
+		[]string{explain.ThisUser + " first "}, first, []string{explain.ThisUser + " second "}, second,
+		[]string{"ci first "}, ci, []string{"ci second not in clients[0].plugins (" + w.Path("work/bulkhead.toml") + ":10)"},
+		[]string{"ops first "}, first, []string{"ops second "}, second,
+	)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(want -, got +)\n%s", diff)
+	}
+}
+
+func TestThingsNameWhoCanWriteThem(t *testing.T) {
+	w := newSample(t)
+	for _, thing := range look(t, w).Things {
+		if thing.What != w.Path("work") {
+			continue
+		}
+		if diff := cmp.Diff([]Reacher{{"first", []string{explain.ThisUser, "ops"}}}, thing.Writers); diff != "" {
+			t.Errorf("writers (want -, got +)\n%s", diff)
+		}
+		if diff := cmp.Diff([]Reacher{{"first", []string{"ci"}}}, thing.Readers); diff != "" {
+			t.Errorf("readers (want -, got +)\n%s", diff)
+		}
+		return
+	}
+	t.Error("the project is not among the things")
+}
+
+func TestCutsHaveTheLineOfTheCeiling(t *testing.T) {
+	w := newSample(t)
+	w.Write(t, hosttest.Ceiling, admintest.StrictCeiling)
+	plugin := look(t, w).Clients[0].Plugins[0]
+	var got []string
+	for _, c := range plugin.Cuts {
+		got = append(got, fmt.Sprintf("%s %s: %d", c.Key, strings.ReplaceAll(c.What, w.Dir, "$W"), c.At.Line))
+		if c.At.File != w.Path(hosttest.Ceiling) {
+			t.Errorf("%s has the position %s:%d", c.What, c.At.File, c.At.Line)
+		}
+	}
+	want := []string{"fs $W/work: 3", "fs $W/docs: 3", "http https://a.example: 4", "env TOKEN: 5", "limits.time 30s: 6", "deny **/*.key: 7"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(want -, got +)\n%s", diff)
+	}
+	i := slices.IndexFunc(plugin.Tools, func(t Tool) bool { return t.Name == "first_read" })
+	if tool := plugin.Tools[i]; tool.Offered || len(tool.At) != 1 || tool.At[0] != (config.Position{File: w.Path(hosttest.Ceiling), Line: 2}) {
+		t.Errorf("the tool that the ceiling withholds is %+v", tool)
+	}
+}
+
+func TestUnusedToolsAreThoseThatTheLogLacks(t *testing.T) {
+	w := newSample(t)
+	record := func(tool, plugin string, before time.Duration) string {
+		return fmt.Sprintf(`{"time":%q,"kind":"call","id":"1","plugin":%q,"principal":"local","method":"tools/call","tool":%q,"outcome":"ok"}`+"\n",
+			time.Now().Add(-before).UTC().Format(time.RFC3339Nano), plugin, tool)
+	}
+	unused := func() []string {
+		var all []string
+		p := look(t, w)
+		for _, plugin := range p.Clients[0].Plugins {
+			for _, tool := range plugin.Tools {
+				if tool.Unused {
+					all = append(all, tool.Name)
+				}
+			}
+		}
+		return all
+	}
+	if got := unused(); got != nil {
+		t.Errorf("without records, %q are unused", got)
+	}
+	const day = 24 * time.Hour
+	w.Write(t, "audit.jsonl", record("first_write", "first", 50*day)+record("first_read", "first", 40*day)+record("x_second_read", "second", day))
+	if diff := cmp.Diff([]string{"first_read", "first_write"}, unused()); diff != "" {
+		t.Errorf("(want -, got +)\n%s", diff)
+	}
+}
+
+func TestNarrowingsAreAcceptedAndRemoveWhatTheySay(t *testing.T) {
+	for name, c := range map[string]struct {
+		plugin, key, what, lines string
+		replaces                 bool
+		line                     int
+		removed                  []string
+	}{
+		"a tool":               {"first", KeyTool, "first_write", "deny_tools = [\"first_write\"]\n", false, 15, []string{"tool first_write write"}},
+		"a tool with a prefix": {"second", KeyTool, "second_read", "deny_tools = [\"second_write\", \"second_read\"]\n", true, 26, []string{"tool x_second_read read"}},
+		"writing":              {"first", KeyReadOnly, "", "read_only = true\n", false, 15, []string{"tool first_write write", "directory $W/work rw"}},
+		"a directory":          {"first", "fs", "$W/docs", "fs = [{ path = \"${project}\", access = \"rw\" }]\n", true, 17, []string{"directory $W/docs r"}},
+		"an origin":            {"first", "http", "https://a.example", "http = []\n", true, 22, []string{"web server https://a.example"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newSample(t)
+			n, err := Narrow(w.Options(), c.plugin, c.key, strings.ReplaceAll(c.what, "$W", w.Dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n.Lines != c.lines || n.Replaces != c.replaces || n.At.Line != c.line || n.Problem != "" {
+				t.Errorf("got %q at line %d, replaces = %v, %s", n.Lines, n.At.Line, n.Replaces, n.Problem)
+			}
+			var removed []string
+			for _, l := range n.Changes {
+				if l.Change == "removed" {
+					removed = append(removed, l.Kind+" "+strings.ReplaceAll(l.What, w.Dir, "$W"))
+				}
+			}
+			if diff := cmp.Diff(c.removed, removed); diff != "" {
+				t.Errorf("(want -, got +)\n%s", diff)
+			}
+			// The lines are written where the page says.
+			lines := strings.SplitAfter(w.Read(t, "work/bulkhead.toml"), "\n")
+			switch {
+			case !n.Replaces:
+				lines = slices.Insert(lines, n.At.Line, n.Lines)
+			case c.key == "fs":
+				lines = slices.Replace(lines, n.At.Line-1, n.At.Line+3, n.Lines)
+			default:
+				lines[n.At.Line-1] = n.Lines
+			}
+			w.Config(t, strings.Join(lines, ""))
+			if err := removedFrom(w, look(t, w), c.plugin, c.key, strings.ReplaceAll(c.what, "$W", w.Dir)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// removedFrom returns an error if the plugin is still granted what was removed.
+func removedFrom(w *admintest.Workspace, p *Picture, plugin, key, what string) error {
+	for _, served := range p.Clients[0].Plugins {
+		if served.Name != plugin {
+			continue
+		}
+		if served.Problem != "" && served.Breadth.Tools > 0 {
+			return errors.New(served.Problem)
+		}
+		for _, line := range describe(w, served) {
+			if key == KeyReadOnly && strings.Contains(line, "write=true") && !strings.HasPrefix(line, "web server") {
+				return fmt.Errorf("it can still write: %s", line)
+			}
+			if what != "" && strings.Contains(line, " "+strings.ReplaceAll(what, w.Dir, "$W")+" ") {
+				return fmt.Errorf("it is still granted %s", line)
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("there is no plugin %s", plugin)
+}
+
+func TestNarrowRefusesWhatIsNotGranted(t *testing.T) {
+	w := newSample(t)
+	for _, c := range [][3]string{
+		{"unknown", KeyTool, "x"}, {"first", KeyTool, "x"}, {"first", "fs", "/etc"}, {"first", "http", "https://b.example"}, {"first", "git", "/"}, {"first", "env", "TOKEN"},
+		{"second", KeyTool, "second_write"}, {"first", "path", "/"},
+	} {
+		var correctable *usage.Error
+		if n, err := Narrow(w.Options(), c[0], c[1], c[2]); !errors.As(err, &correctable) {
+			t.Errorf("%q: got %+v, %v", c, n, err)
+		}
+	}
+}
+
+func TestExcerptsAreOfFilesOfTheInstallationAndHaveNoSecrets(t *testing.T) {
+	w := newSample(t)
+	e, err := Show(w.Options(), w.Path("work/bulkhead.toml"), 21)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []string
+	for _, l := range e.Lines {
+		text = append(text, l.Text)
+		if l.Marked != (l.Number == 21) {
+			t.Errorf("line %d: marked = %v", l.Number, l.Marked)
+		}
+	}
+	shown := strings.Join(text, "\n")
+	if strings.Contains(shown, "s3cr3t") || strings.Contains(shown, "hunter2") || !strings.Contains(shown, "\nenv = …\nhttp = [\"https://a.example\"]\n") {
+		t.Errorf("the excerpt is\n%s", shown)
+	}
+	if _, err := Show(w.Options(), w.Path("plugins/first/plugin.toml"), 2); err != nil {
+		t.Errorf("the manifest: %v", err)
+	}
+	for _, file := range []string{"/etc/passwd", w.Path("audit.jsonl"), w.Path("work/a"), w.Path("work/../work/bulkhead.toml") + "/", "work/bulkhead.toml", ""} {
+		if e, err := Show(w.Options(), file, 1); err == nil {
+			t.Errorf("%s is shown: %+v", file, e)
+		}
+	}
+	for _, line := range []int{-1, 1000} {
+		if _, err := Show(w.Options(), w.Path("work/bulkhead.toml"), line); err == nil {
+			t.Errorf("line %d is shown", line)
+		}
+	}
+}

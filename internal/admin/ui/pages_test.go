@@ -1,0 +1,120 @@
+package ui
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+)
+
+// hostileNames are names of directories, origins and clients that would run code, or mislead, if they were not escaped.
+var hostileNames = []string{
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `</code></td></table><svg onload=alert(1)>`,
+	`</title></svg><script>alert(1)</script>`, `javascript:alert(1)`, `{{.Config}}`, "\u202egnp.exe", "a\u200bb", `<!--`, `]]>`, `&lt;b&gt;`,
+}
+
+// unexpected returns what only an unescaped name can have put into a page: elements and attributes that no template has.
+func unexpected(body string) string {
+	elements := " html head meta title link body a header p nav ul li main h1 h2 h3 dl dt dd table caption thead tbody tr th td code pre mark span strong section details summary svg path text g rect footer div ol "
+	for tokens := html.NewTokenizer(strings.NewReader(body)); ; {
+		switch tokens.Next() {
+		case html.ErrorToken:
+			if err := tokens.Err(); err != io.EOF {
+				return err.Error()
+			}
+			return ""
+		case html.CommentToken:
+			return "a comment"
+		case html.StartTagToken, html.SelfClosingTagToken:
+			t := tokens.Token()
+			if !strings.Contains(elements, " "+t.Data+" ") {
+				return t.String()
+			}
+			for _, a := range t.Attr {
+				if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "href" && !strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "#") {
+					return t.String()
+				}
+			}
+		}
+	}
+}
+
+func TestNamesAreEscapedOnEveryPage(t *testing.T) {
+	w := admintest.NewGranted(t)
+	w.Plugin(t, "wide", "[capabilities]\nfs = [{ path = \"${project}\", access = \"rw\", why = '''<script>alert(1)</script>''' }]\n")
+	var dirs strings.Builder
+	for i, name := range hostileNames {
+		if strings.Contains(name, "/") { // components of paths
+			name = strings.ReplaceAll(name, "/", "∕")
+		}
+		dir := "dirs/" + string(rune('a'+i)) + name
+		w.Write(t, dir+"/file", "")
+		dirs.WriteString("  { path = " + quoteTOML(w.Path(dir)) + ", access = \"rw\" },\n")
+	}
+	w.Config(t, "[[plugins]]\npath = \"../plugins/wide\"\nfs = [\n"+dirs.String()+"]\n[[plugins]]\npath = "+quoteTOML("../plugins/"+hostileNames[1])+"\n")
+	r := start(t, Pages(w.Options())...)
+	cookie := r.open()
+	file := url.QueryEscape(w.Path("work/bulkhead.toml"))
+	paths := []string{"/grants", "/doctor", "/plugins", "/line?line=4&file=" + file, "/narrow?plugin=wide&key=read_only"}
+	for _, name := range hostileNames {
+		q := url.QueryEscape(name)
+		paths = append(paths, "/grants?client="+q, "/line?line=1&file="+q, "/line?line="+q+"&file="+file, "/narrow?plugin="+q, "/narrow?plugin=wide&key="+q, "/narrow?plugin=wide&key=fs&what="+q, "/"+url.PathEscape(name))
+	}
+	for _, path := range paths {
+		answer, body := r.request(http.MethodGet, path, cookie)
+		if found := unexpected(body); found != "" {
+			t.Errorf("%s has %s:\n%s", path, found, body)
+		}
+		if !visible.Only(strings.ReplaceAll(body, "\n", "")) {
+			t.Errorf("%s has invisible characters: %q", path, body)
+		}
+		if got := answer.Header.Get("Content-Type"); got != "text/html; charset=utf-8" {
+			t.Errorf("%s has the type %q", path, got)
+		}
+	}
+	_, body := r.request(http.MethodGet, "/grants", cookie)
+	for _, want := range []string{"&lt;script&gt;alert(1)&lt;∕script&gt;", "dirs/h·gnp.exe"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page Grants lacks %q:\n%s", want, body)
+		}
+	}
+}
+
+// quoteTOML returns a string of TOML.
+func quoteTOML(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\u202e", `\u202e`, "\u200b", `\u200b`).Replace(text) + `"`
+}
+
+func TestPagesAreCompleteWithoutScripts(t *testing.T) {
+	w := admintest.NewGranted(t)
+	r := start(t, Pages(w.Options())...)
+	cookie := r.open()
+	for path, want := range map[string][]string{
+		"/grants": {"first_read", "denied by deny_tools", "/line?file=", "/narrow?plugin=first&amp;key=deny_tools&amp;what=first_read", "<title>first reads and writes ", "<caption>Tools of first</caption>"},
+		"/doctor": {"plugin broken", "does not ask for this variable", "remove it"},
+		"/narrow?plugin=first&key=deny_tools&what=first_read":                {"deny_tools = [&#34;first_write&#34;, &#34;first_read&#34;]", "replace the key at line 5", "tool", "first_read read", "bulkhead policy first"},
+		"/line?line=5&file=" + url.QueryEscape(w.Path("work/bulkhead.toml")): {"   5 ▶ deny_tools = [&#34;first_write&#34;]</mark>"},
+	} {
+		answer, body := r.request(http.MethodGet, path, cookie)
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("%s is answered with %s: %s", path, answer.Status, body)
+		}
+		for _, text := range append(want, `<html lang="en">`, `<a class="skip" href="#main">`, `<main id="main"`) {
+			if !strings.Contains(body, text) {
+				t.Errorf("%s lacks %q:\n%s", path, text, body)
+			}
+		}
+		if strings.Contains(body, "<script") {
+			t.Errorf("%s has a script, although it has no events", path)
+		}
+	}
+	if answer, _ := r.request(http.MethodGet, "/", cookie); answer.Header.Get("Location") != "/grants" {
+		t.Errorf("the start page is %q", answer.Header.Get("Location"))
+	}
+}
