@@ -2,11 +2,13 @@ package install
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/skills"
 )
 
 // Difference is what Compare found between two plugins.
@@ -39,7 +41,37 @@ func Compare(o discovery.Options, oldDir, newDir string) (Difference, error) {
 
 func differenceOf(old, new *manifest.Manifest) Difference {
 	changes := review.Compare(old, new)
+	nameSkillFiles(changes, old, new)
 	return Difference{Old: describe(old), New: describe(new), Changes: changes, More: review.AsksForMore(changes)}
+}
+
+// nameSkillFiles adds to the changes of skills which files differ, if those of both versions are there.
+func nameSkillFiles(changes []review.Change, old, new *manifest.Manifest) {
+	for i := range changes {
+		name, ok := strings.CutPrefix(changes[i].Key, "skills.")
+		was, had := old.Skill(name)
+		is, has := new.Skill(name)
+		if !ok || !had || !has {
+			continue
+		}
+		before, after := skillFiles(old, was), skillFiles(new, is)
+		if before != nil && after != nil {
+			changes[i].Words += ": " + strings.Join(review.CompareFiles(before, after), ", ")
+		}
+	}
+}
+
+// skillFiles returns the digest of each file of a skill by its name; nil if they are not those of the manifest.
+func skillFiles(m *manifest.Manifest, s manifest.Skill) map[string]string {
+	loaded, err := skills.Load(m.Dir, s.Path)
+	if err != nil || loaded.Digest() != s.SHA256 {
+		return nil
+	}
+	files := map[string]string{}
+	for _, f := range loaded.Files {
+		files[f.Path] = f.SHA256
+	}
+	return files
 }
 
 func describe(m *manifest.Manifest) string {

@@ -29,6 +29,12 @@ func pinned(t *testing.T, w *admintest.Workspace) string {
 func addSkill(t *testing.T, w *admintest.Workspace) {
 	t.Helper()
 	w.Write(t, "plugins/first/skills/a/SKILL.md", "---\nname: a\ndescription: Use a.\n---\n")
+	pinSkill(t, w)
+}
+
+// pinSkill adds the skill of addSkill, as its files are, to the manifest.
+func pinSkill(t *testing.T, w *admintest.Workspace) {
+	t.Helper()
 	s, err := skills.Load(w.Path("plugins/first"), "skills/a")
 	if err != nil {
 		t.Fatal(err)

@@ -2,16 +2,12 @@ package publish
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
-
-// maxDifferences bounds the differences between two archives that are named.
-const maxDifferences = 10
 
 // differences says what distinguishes an archive from the published one. The published one may be anybody's.
 func differences(published, now []byte) []string {
@@ -24,14 +20,11 @@ func differences(published, now []byte) []string {
 		return []string{err.Error()}
 	}
 	old, current := digests(before), digests(after)
-	all := compareDigests(old, current)
+	all := review.CompareFiles(old, current)
 	if old[sourcesFile] != current[sourcesFile] && old[sourcesFile] != "" && current[sourcesFile] != "" {
-		for _, d := range compareDigests(sources(before), sources(after)) {
+		for _, d := range review.CompareFiles(sources(before), sources(after)) {
 			all = append(all, sourcesFile+": "+d)
 		}
-	}
-	if len(all) > maxDifferences {
-		all = append(all[:maxDifferences], fmt.Sprintf("and %d more", len(all)-maxDifferences))
 	}
 	return all
 }
@@ -58,24 +51,5 @@ func sources(files []archive.File) map[string]string {
 			}
 		}
 	}
-	return all
-}
-
-func compareDigests(old, current map[string]string) []string {
-	var all []string
-	for name, sum := range old {
-		switch now, has := current[name]; {
-		case !has:
-			all = append(all, visible.Text(name)+" is missing now")
-		case now != sum:
-			all = append(all, visible.Text(name)+" has changed")
-		}
-	}
-	for name := range current {
-		if _, has := old[name]; !has {
-			all = append(all, visible.Text(name)+" is new")
-		}
-	}
-	slices.Sort(all)
 	return all
 }
