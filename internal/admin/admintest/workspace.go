@@ -4,6 +4,7 @@ package admintest
 import (
 	"crypto/sha256"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,9 +90,22 @@ access = "write"
 // Archive packs the plugin in plugins/name as it is now, writes the archive to archives/name-version.plugin.tar, and returns the reference to it.
 func (w *Workspace) Archive(t *testing.T, name, version string) string {
 	t.Helper()
-	data, err := archive.Encode([]archive.File{
-		{Name: "plugin.toml", Data: []byte(w.Read(t, "plugins/"+name+"/plugin.toml"))}, {Name: "it.wasm", Data: []byte(w.Read(t, "plugins/"+name+"/it.wasm"))},
+	dir := os.DirFS(w.Path("plugins/" + name))
+	names := []string{"plugin.toml", "it.wasm"}
+	err := fs.WalkDir(dir, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && strings.HasPrefix(path, "skills/") {
+			names = append(names, path)
+		}
+		return err
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []archive.File
+	for _, file := range names {
+		files = append(files, archive.File{Name: file, Data: []byte(w.Read(t, "plugins/"+name+"/"+file))})
+	}
+	data, err := archive.Encode(files)
 	if err != nil {
 		t.Fatal(err)
 	}

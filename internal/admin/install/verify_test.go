@@ -28,11 +28,14 @@ func pinned(t *testing.T, w *admintest.Workspace) string {
 // addSkill adds a skill with its digest to the plugin "first", and pins the plugin again.
 func addSkill(t *testing.T, w *admintest.Workspace) {
 	t.Helper()
-	w.Write(t, "plugins/first/skills/a/SKILL.md", "---\nname: a\ndescription: Use a.\n---\n")
+	w.Write(t, "plugins/first/skills/a/SKILL.md", skillText)
 	pinSkill(t, w)
+	w.Config(t, pinned(t, w))
 }
 
-// pinSkill adds the skill of addSkill, as its files are, to the manifest.
+const skillText = "---\nname: a\ndescription: Use a.\n---\n"
+
+// pinSkill adds the skill skills/a, as its files are, to the manifest of the plugin "first".
 func pinSkill(t *testing.T, w *admintest.Workspace) {
 	t.Helper()
 	s, err := skills.Load(w.Path("plugins/first"), "skills/a")
@@ -40,7 +43,6 @@ func pinSkill(t *testing.T, w *admintest.Workspace) {
 		t.Fatal(err)
 	}
 	w.Write(t, "plugins/first/plugin.toml", w.Read(t, "plugins/first/plugin.toml")+"[[skills]]\npath = 'skills/a'\nsha256 = '"+s.Digest()+"'\n")
-	w.Config(t, pinned(t, w))
 }
 
 func TestVerify(t *testing.T) {

@@ -60,6 +60,9 @@ func checkText(content []byte) error {
 		return errors.New("it is not UTF-8")
 	}
 	text, line := string(content), 1
+	if visible.Prose(text) == text {
+		return nil
+	}
 	for one := range strings.Lines(text) {
 		if one = strings.TrimRight(one, "\r\n"); visible.Prose(one) != one {
 			return fmt.Errorf("line %d has a character that is invisible or reorders text: remove it, such as U+202E, U+200B or a control character", line)

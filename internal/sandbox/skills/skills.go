@@ -174,6 +174,7 @@ func (d *Dir) Size() int64 { return min(d.size, MaxSize) }
 func (d *Dir) Load() (*Skill, error) {
 	s := &Skill{}
 	d.entries, d.size = 0, 0
+	var content []byte // of one file after the other
 	err := d.walk(".", 0, func(name string, st beneath.Stat) error {
 		switch d.size += st.Size; {
 		case len(s.Files) == MaxFiles:
@@ -181,8 +182,8 @@ func (d *Dir) Load() (*Skill, error) {
 		case d.size > MaxSize:
 			return fmt.Errorf("its files have more than %d MiB", MaxSize>>20)
 		}
-		content, err := d.read(name, st)
-		if err != nil {
+		var err error
+		if content, err = d.read(content[:0], name, st); err != nil {
 			return err
 		}
 		s.Files = append(s.Files, File{name, userfile.Digest(content), st.Size})
@@ -214,7 +215,7 @@ func (d *Dir) Read(f File) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := d.read(f.Path, st)
+	content, err := d.read(nil, f.Path, st)
 	if err == nil && (int64(len(content)) != f.Size || userfile.Digest(content) != f.SHA256) {
 		err = fmt.Errorf("%s: %w", f.Path, beneath.ErrChanged)
 	}
@@ -224,14 +225,15 @@ func (d *Dir) Read(f File) ([]byte, error) {
 	return content, nil
 }
 
-func (d *Dir) read(name string, st beneath.Stat) ([]byte, error) {
+// read appends the content of a file to buf.
+func (d *Dir) read(buf []byte, name string, st beneath.Stat) ([]byte, error) {
 	switch {
 	case !st.Mode.IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file: a skill has only files and directories, and no symbolic links", name)
 	case st.Size > MaxFile:
 		return nil, fmt.Errorf("%s has more than %d MiB", name, MaxFile>>20)
 	}
-	return d.dir.Append(nil, name, st)
+	return d.dir.Append(buf, name, st)
 }
 
 // walk calls visit for everything below a directory that is neither a directory nor left out.
