@@ -54,7 +54,7 @@ func (c *command) run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	if c.verbose || c.serve {
 		log = stderr
 	}
-	s, err := start(ctx, c.program, c.plugins, log)
+	s, err := start(ctx, c.program, c.plugins, "", log)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *command) run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	}
 	var results []result
 	for _, suite := range suites {
-		r, err := c.runSuite(ctx, suite, s.url, log)
+		r, err := c.runAgainst(ctx, suite, s, log)
 		if err != nil {
 			return err
 		}
@@ -82,4 +82,15 @@ func (c *command) run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	verdict.print(stderr)
 	fmt.Fprintln(stdout, verdict.line())
 	return verdict.err()
+}
+
+// runAgainst runs a suite against s, or against a server of its own if the suite needs another config.
+func (c *command) runAgainst(ctx context.Context, one suite, s *server, log io.Writer) (_ result, err error) {
+	if one.table != "" {
+		if s, err = start(ctx, c.program, c.plugins, one.table, log); err != nil {
+			return result{}, err
+		}
+		defer func() { err = errors.Join(err, s.close()) }()
+	}
+	return c.runSuite(ctx, one, s.url, log)
 }

@@ -25,9 +25,6 @@ var recorded = []struct{ file, pkg, version string }{
 	{"2026-07-28.txtar", "conformance-0.2", "2026-07-28"},
 }
 
-// extensionsVersion is the version with which scenarios of extensions are recorded.
-const extensionsVersion = "2026-07-28"
-
 // scenarioName is a line of the list of scenarios.
 var scenarioName = regexp.MustCompile(`(?m)^  - (\S+)`)
 
@@ -48,9 +45,7 @@ func (c *command) recordAll(ctx context.Context, s *server, stderr io.Writer) er
 		}
 		archive := &txtar.Archive{Comment: fmt.Appendf(nil, "Conversations of the scenarios of %s at %s: see docs/mcp-conformance.md.\n"+
 			"Lines of the client begin with >, lines of the server with <, and = begins a session.\n\n", strings.TrimPrefix(r.pkg, "conformance-"), r.version)}
-		if r.version == extensionsVersion {
-			names = slices.Concat(names, skillScenarios)
-		}
+		names = slices.Concat(names, skillScenarios)
 		for _, name := range names {
 			if err := s.reset(ctx); err != nil {
 				return err

@@ -40,7 +40,7 @@ func TestReplay(t *testing.T) {
 	if err := checked.Err(); err != nil {
 		t.Fatal(err)
 	}
-	server, err := start(t.Context(), "", filepath.Join(plugins, "plugins"), io.Discard)
+	server, err := start(t.Context(), "", filepath.Join(plugins, "plugins"), "", io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

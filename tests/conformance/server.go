@@ -27,6 +27,7 @@ type server struct {
 	host       *host.Host // nil if a program serves
 	plugin     string     // directory
 	config     string     // file
+	table      string     // further lines of the plugin's table in the config
 	end        context.CancelFunc
 	ended      chan error
 	asked      chan string            // lines of the log that ask for something
@@ -45,17 +46,18 @@ const (
 // hiddenTool is not offered at first. Each change of the list of tools offers it, or withholds it again.
 const hiddenTool = "test_transient"
 
-// start serves the plugin in dir on loopback, without a token: by this process, or by a program.
-func start(ctx context.Context, program, dir string, log io.Writer) (*server, error) {
+// start serves the plugin in dir on loopback, without a token: by this process, or by a program. table are further lines of its table in the
+// config.
+func start(ctx context.Context, program, dir, table string, log io.Writer) (*server, error) {
 	work, err := os.MkdirTemp("", "conformance-server-")
 	if err != nil {
 		return nil, err
 	}
-	s := &server{config: filepath.Join(work, "bulkhead.toml"), ended: make(chan error, 1), asked: make(chan string, 16)}
+	s := &server{config: filepath.Join(work, "bulkhead.toml"), table: table, ended: make(chan error, 1), asked: make(chan string, 16)}
 	if s.plugin, err = filepath.Abs(filepath.Join(dir, "everything")); err != nil {
 		return nil, err
 	}
-	if err := s.writeConfig(false); err != nil {
+	if err := errors.Join(s.writeConfig(false), writeProjectSkill(work)); err != nil {
 		return nil, err
 	}
 	if program != "" {
@@ -163,7 +165,15 @@ func (s *server) writeConfig(offered bool) error {
 	if offered {
 		denied = ""
 	}
-	return os.WriteFile(s.config, fmt.Appendf(nil, "[[plugins]]\npath = %q\n%s", s.plugin, denied), 0o600)
+	return os.WriteFile(s.config, fmt.Appendf(nil, "[server]\nskills = [\"${project}/skills\"]\n[[plugins]]\npath = %q\n%s%s", s.plugin, denied, s.table), 0o600)
+}
+
+// writeProjectSkill writes a skill of the project in dir, which the server offers beside that of the plugin.
+func writeProjectSkill(dir string) error {
+	top := filepath.Join(dir, "skills", "keep-the-rules")
+	return errors.Join(os.MkdirAll(filepath.Join(top, "references"), 0o700),
+		os.WriteFile(filepath.Join(top, "SKILL.md"), []byte("---\nname: keep-the-rules\ndescription: Keep the rules of this project.\n---\n# Rules\n\nSee references/rules.md.\n"), 0o600),
+		os.WriteFile(filepath.Join(top, "references", "rules.md"), []byte("- Be brief.\n"), 0o600))
 }
 
 // listener sends each line of a log that asks for something. Each Write is one line.

@@ -24,15 +24,18 @@ type suite struct {
 	hooked  int // those of endsStream
 	// extensions are scenarios of extensions of MCP, which belong to no version and run one by one; nil: options select the scenarios.
 	extensions []string
+	table      string // further lines of the plugin's table in the config, of a server for this suite only
 }
 
 var suites = []suite{
-	{"0.1.16 all", "conformance-0.1", []string{"--suite", "all"}, 46, 3, nil},
-	{"0.2.0-alpha.12 requirements 2025-11-25", "conformance-0.2", []string{"--requirements", "2025-11-25"}, 83, 3, nil},
-	{"0.2.0-alpha.12 requirements 2026-07-28", "conformance-0.2", []string{"--requirements", "2026-07-28"}, 196, 0, nil},
-	{"0.2.0-alpha.12 all 2025-11-25", "conformance-0.2", []string{"--suite", "all", "--spec-version", "2025-11-25"}, 83, 3, nil},
-	{"0.2.0-alpha.12 all 2026-07-28", "conformance-0.2", []string{"--suite", "all", "--spec-version", "2026-07-28"}, 152, 0, nil},
-	{"0.2.0-alpha.12 skills", "conformance-0.2", nil, 45, 0, skillScenarios},
+	{"0.1.16 all", "conformance-0.1", []string{"--suite", "all"}, 46, 3, nil, ""},
+	{"0.2.0-alpha.12 requirements 2025-11-25", "conformance-0.2", []string{"--requirements", "2025-11-25"}, 83, 3, nil, ""},
+	{"0.2.0-alpha.12 requirements 2026-07-28", "conformance-0.2", []string{"--requirements", "2026-07-28"}, 196, 0, nil, ""},
+	{"0.2.0-alpha.12 all 2025-11-25", "conformance-0.2", []string{"--suite", "all", "--spec-version", "2025-11-25"}, 83, 3, nil, ""},
+	{"0.2.0-alpha.12 all 2026-07-28", "conformance-0.2", []string{"--suite", "all", "--spec-version", "2026-07-28"}, 152, 0, nil, ""},
+	{"0.2.0-alpha.12 skills", "conformance-0.2", nil, 45, 0, skillScenarios, ""},
+	// The scenarios look at the first skill of the list.
+	{"0.2.0-alpha.12 skills of the project", "conformance-0.2", nil, 45, 0, skillScenarios, "deny_resources = [\"skill://everything/*\"]\n"},
 }
 
 // skillScenarios are those of the extension io.modelcontextprotocol/skills.
