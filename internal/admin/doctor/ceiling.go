@@ -135,6 +135,9 @@ func (e *examination) try(file string, current discovery.Options, ceiling string
 			}
 		}
 	}
+	for _, skill := range lostSkills(before, after) {
+		e.warn(name, "the skill "+skill+" of the project would not be offered", "")
+	}
 	if len(e.checks) == known {
 		e.ok(name, "nothing would change for its %d plugins", len(after.Plugins))
 	}

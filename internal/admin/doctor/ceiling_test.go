@@ -83,6 +83,38 @@ func TestTryCeilingComparesWithCurrentCeiling(t *testing.T) {
 	}
 }
 
+func TestTryCeilingNamesSkillsOfProject(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no ceiling on Windows")
+	}
+	w := admintest.NewGranted(t)
+	w.World.Write(t, hosttest.Skill("work/skills", "review"))
+	w.World.Write(t, hosttest.Skill("work/skills", "tidy"))
+	w.Config(t, "[server]\nname = \"x\"\nskills = [\"${project}/skills\"]\n"+w.Read(t, "work/bulkhead.toml"))
+	for ceiling, want := range map[string][]string{
+		"skills = false\n":      {"review", "tidy"},
+		"deny = [\"review\"]\n": {"review"},
+		"read_only = false\n":   nil,
+	} {
+		w.Write(t, "new.toml", "[ceiling]\n"+ceiling)
+		var got []string
+		for _, line := range lines(w, doctor.TryCeiling(w.Options(), w.Path("new.toml"))) {
+			if name, ok := strings.CutPrefix(line, "warning config $W/work/bulkhead.toml: the skill "); ok {
+				got = append(got, strings.TrimSuffix(name, " of the project would not be offered"))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", ceiling, got, want)
+		}
+	}
+	// The plugin "first" may write the project.
+	if got := lines(w, doctor.Examine(t.Context(), w.Options())); !slices.ContainsFunc(got, func(line string) bool {
+		return strings.HasPrefix(line, "warning skills: plugin first may write in $W/work/skills: what it writes there instructs")
+	}) {
+		t.Errorf("no warning of a plugin that may write skills: %q", got)
+	}
+}
+
 // TestTryCeilingLooksAtAllConfigs tries a ceiling in a directory without a config.
 func TestTryCeilingLooksAtAllConfigs(t *testing.T) {
 	if runtime.GOOS == "windows" {

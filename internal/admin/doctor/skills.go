@@ -34,6 +34,16 @@ func (e *examination) projectSkills(served *catalog.Catalog) {
 	}
 }
 
+// lostSkills returns the names of the skills of the project that only before offers.
+func lostSkills(before, after *catalog.Catalog) []string {
+	if len(before.SkillDirs) == 0 {
+		return nil
+	}
+	was, _ := projectskills.Look(before)
+	is, _ := projectskills.Look(after)
+	return slices.DeleteFunc(was, func(name string) bool { return slices.Contains(is, name) })
+}
+
 // writtenBy returns the first directory of skills in which a plugin may write; "" if there is none.
 func writtenBy(p *catalog.Plugin, granted config.ProjectSkills) string {
 	for _, d := range granted.Dirs {
