@@ -32,12 +32,12 @@ func (h *Host) measure(server *httpserver.Server) (end func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.host = h
-	if server != nil {
-		m.http = server
-	}
-	change, err := m.prepare(h.catalog().Found)
+	change, err := m.prepare(h.catalog().Found, server != nil || m.http != nil)
 	if err != nil {
 		return nil, err
+	}
+	if server != nil {
+		m.http = server
 	}
 	change.apply()
 	m.serving++
@@ -68,13 +68,13 @@ func (h *Host) prepareMetrics(found *discovery.Found) (metricsChange, error) {
 	if m.serving == 0 {
 		return metricsChange{measured: m, at: m.at}, nil
 	}
-	return m.prepare(found)
+	return m.prepare(found, m.http != nil)
 }
 
-// prepare returns the change to what a config says of metrics. The caller holds the lock.
-func (m *measured) prepare(found *discovery.Found) (metricsChange, error) {
+// prepare returns the change to what a config says of metrics. http is whether clients are served over HTTP. The caller holds the lock.
+func (m *measured) prepare(found *discovery.Found, http bool) (metricsChange, error) {
 	c := metricsChange{measured: m, at: found.Audit.MetricsAt()}
-	if c.at.HTTP && m.http == nil {
+	if c.at.HTTP && !http {
 		c.at = config.Metrics{} // nobody could read them
 	}
 	if c.at == m.at || c.at.Address == "" {

@@ -3,6 +3,7 @@
 package host_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
@@ -63,8 +66,8 @@ plugins = ['calm']
 // TestMetricsAreForTheirReaders requests the metrics of a server as each kind of client. Only a table with metrics = true gives them, and
 // neither arguments nor names that a client makes up are in them.
 func TestMetricsAreForTheirReaders(t *testing.T) {
-	audit := "[audit]\nfile = '" + filepath.Join(t.TempDir(), "audit.jsonl") + "'\nmetrics = 'http'\n"
-	s := serveTeam(t, metricsTables+audit, nil, "prometheus", "ops-a", "root")
+	log := filepath.Join(t.TempDir(), "audit.jsonl")
+	s := serveTeam(t, metricsTables+"[audit]\nfile = '"+log+"'\non_failure = 'closed'\nmetrics = 'http'\n", nil, "prometheus", "ops-a", "root")
 	for _, tool := range []string{"calm_reads", "calm_writes", "loud_reads", "a-name-of-the-client"} {
 		callTool(t, s.url, s.tokens["ops-a"], tool)
 	}
@@ -87,6 +90,10 @@ func TestMetricsAreForTheirReaders(t *testing.T) {
 		if status != c.want || strings.Contains(body, "bulkhead_") != (status == http.StatusOK) {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
+	}
+	records, err := os.ReadFile(log)
+	if refused := strings.Count(string(records), `"code":"http_metrics"`); err != nil || refused != 2 {
+		t.Errorf("%d clients were refused the metrics by the audit log, %v", refused, err)
 	}
 	_, body := readMetrics(t, page, s.tokens["prometheus"])
 	for _, want := range []string{
@@ -194,6 +201,23 @@ func TestServeHTTPNeedsListenerOfMetrics(t *testing.T) {
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": fmt.Sprintf("[audit]\nfile = %q\nmetrics = %q\n[[plugins]]\npath = '../plugins/a'\n", filepath.Join(w.Dir, "audit.jsonl"), taken)})
 	h := w.Open(t, w.Options())
 	hosttest.WantUsage(t, h.ServeHTTP(t.Context(), host.HTTPOptions{Address: "127.0.0.1:0"}), taken, "address already in use", "remedy")
+}
+
+// TestServeGoesOnWithoutListenerOfMetrics serves over stdio while the address for metrics is in use, as by another client's server.
+func TestServeGoesOnWithoutListenerOfMetrics(t *testing.T) {
+	taken := occupied(t)
+	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")))
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": fmt.Sprintf("[audit]\nfile = %q\nmetrics = %q\n[[plugins]]\npath = '../plugins/a'\n", filepath.Join(w.Dir, "audit.jsonl"), taken)})
+	var log, out bytes.Buffer
+	o := w.Options()
+	o.Log = hclog.New(&hclog.LoggerOptions{Output: &log})
+	h := w.Open(t, o)
+	if err := h.Serve(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_reads"}}`+"\n"), &out); err != nil || !strings.Contains(out.String(), "result") && !strings.Contains(out.String(), "error") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+	if !strings.Contains(log.String(), "cannot listen on "+taken) || !strings.Contains(log.String(), "remedy") {
+		t.Errorf("the log is %s", log.String())
+	}
 }
 
 // BenchmarkMetrics makes calls over HTTP in pairs: of a server that keeps an audit log, and of one that also measures. It reports the ratio of the

@@ -18,12 +18,11 @@ type Metrics struct {
 }
 
 const (
-	metricsHTTP    = "http"
-	metricsUnix    = "unix:"
-	metricsRemedy  = `write "http", a loopback address such as "127.0.0.1:9464", or "unix:/…"`
-	maxSocketPath  = 100 // bytes; sockets of some systems allow 104
-	keyMetrics     = "metrics"
-	metricsNetwork = "anybody who reaches the address could read them: use \"http\", with which readers need a token, or a loopback address"
+	metricsHTTP   = "http"
+	metricsUnix   = "unix:"
+	metricsRemedy = `write "http", a loopback address such as "127.0.0.1:9464", or "unix:/…"`
+	maxSocketPath = 100 // bytes; sockets of some systems allow 104
+	keyMetrics    = "metrics"
 )
 
 // readMetrics reads the key metrics on a system with that GOOS.
@@ -44,7 +43,7 @@ func readMetrics(t *tomlfile.Table, system string) (m Metrics) {
 	case err != nil:
 		t.Fault(keyMetrics, "is not a place at which metrics can be read", metricsRemedy)
 	case !address.Addr().Unmap().IsLoopback():
-		t.Fault(keyMetrics, "is not a loopback address", metricsNetwork)
+		t.Fault(keyMetrics, "is not a loopback address: whoever reaches it could read the metrics", `use a loopback address, or "http", where readers need a token`)
 	default:
 		m.Address = address.String()
 	}

@@ -81,7 +81,7 @@ func (d *Dispatcher) AddMetrics(page *metrics.Page) {
 	g := d.acquire()
 	defer g.release()
 	d.addQueues(page, g)
-	d.addPool(page)
+	d.addPool(page, g)
 	lost := page.Counter("bulkhead_audit_lost_records_total", "Audit records that could not be written, to the file and to each copy.", "log")
 	failing := page.Gauge("bulkhead_audit_failing", "Whether audit records are lost now.", "log")
 	for _, s := range g.audit.States() {
@@ -115,9 +115,12 @@ func (d *Dispatcher) addQueues(page *metrics.Page, g *generation) {
 	}
 }
 
-func (d *Dispatcher) addPool(page *metrics.Page) {
+func (d *Dispatcher) addPool(page *metrics.Page, g *generation) {
 	now := d.pool.Stats()
 	workers := page.Gauge("bulkhead_workers", "Worker processes that run.", metrics.Plugin)
+	for p := range g.plugins() {
+		workers.Add(0, p.Name)
+	}
 	for plugin, n := range now.Workers {
 		workers.Add(float64(n), plugin)
 	}

@@ -1,10 +1,12 @@
 package metrics
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -68,6 +70,23 @@ func TestNamesCannotForgeLines(t *testing.T) {
 		if !strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "bulkhead_") && !strings.HasPrefix(line, "mcp_server_") || strings.HasPrefix(line, "bulkhead_forged") {
 			t.Errorf("a forged line: %q", line)
 		}
+	}
+}
+
+// TestPromtoolReadsHostileNames has the parser of Prometheus read a page with hostile names.
+func TestPromtoolReadsHostileNames(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool is not installed (Debian: prometheus)")
+	}
+	m := New()
+	for _, name := range hostile {
+		m.Record(&audit.Record{Kind: audit.KindCall, Plugin: name, Tool: name, Method: "tools/call", Outcome: audit.OK, Via: name, Fuel: 1 << 62, Duration: time.Hour}, name, nil)
+	}
+	check := exec.Command(promtool, "check", "metrics")
+	check.Stdin = bytes.NewReader(m.encode())
+	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

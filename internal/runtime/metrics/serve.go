@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -22,7 +21,6 @@ const (
 	headerTimeout  = 5 * time.Second
 	writeTimeout   = 10 * time.Second
 	maxHeader      = 16 << 10
-	closeTime      = 200 * time.Millisecond
 )
 
 // ServeHTTP implements http.Handler. It answers with the page, whatever the path.
@@ -83,9 +81,6 @@ func (s *Server) Serve(m *Metrics, log hclog.Logger) {
 
 // Close ends the Server and its connections. It can be called without Serve.
 func (s *Server) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
-	defer cancel()
-	_ = s.server.Shutdown(ctx) // what does not end in time is closed
 	_ = s.server.Close()
 	_ = s.listener.Close()
 }
