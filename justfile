@@ -21,9 +21,9 @@ test-short:
 test-all:
     BULKHEAD_TESTS=all go test ./...
 
-# what a start and a call cost against a native server, as ratios of one run
+# what a start and a call cost against a native server, as ratios of one run; writes the charts of docs/cost.md
 bench:
-    go test ./tests/bench -run '^$' -bench . -benchtime 3s
+    go test ./tests/bench -run '^$' -bench . -benchtime 3s | go run ./tests/bench/charts docs/cost.md
 
 # what measuring costs a call over HTTP, as pairs of one run
 bench-metrics:
@@ -36,6 +36,10 @@ bench-hostile:
 # what twenty clients with five roles cost against one client with the same calls, for five minutes of an idle machine: `just load -load 10s`
 load *FLAGS:
     go test ./tests -run TestTwentyClientsCostAsMuchAsOne -v -timeout 30m -load 5m {{FLAGS}}
+
+# the counts of an audit log of 10 GB: how long the first takes, how long one more line, and in how much memory; `just large-log -log-size 1000000000`
+large-log *FLAGS:
+    go test ./internal/admin/history -run TestLargeLog -count 1 -v -timeout 2h -log-size 10000000000 {{FLAGS}}
 
 # each fuzz target for a while: `.ci/fuzz 5m internal/runtime/engine` takes another time, and the targets of one folder
 fuzz:

@@ -67,18 +67,11 @@ func open(b *strings.Builder, id, title, description string, width, height int) 
 
 // top returns the value at the upper end: the next of 1, 2 or 5 times a power of ten.
 func (p Plot) top() float64 {
-	most := 0.0
+	var values []float64
 	for _, s := range p.Series {
-		for _, v := range s.Values {
-			if !math.IsNaN(v) && !math.IsInf(v, 0) {
-				most = max(most, v)
-			}
-		}
+		values = append(values, s.Values...)
 	}
-	if most <= 0 {
-		return 1
-	}
-	most = min(most, math.MaxFloat64/10)
+	most := greatest(values)
 	power := math.Pow(10, math.Floor(math.Log10(most)))
 	for _, factor := range []float64{1, 2, 5} {
 		if factor*power >= most {
@@ -88,13 +81,35 @@ func (p Plot) top() float64 {
 	return 10 * power
 }
 
+// greatest returns the greatest value, or 1 if none is above zero.
+func greatest(values []float64) float64 {
+	most := 0.0
+	for _, v := range values {
+		if v > most {
+			most = v
+		}
+	}
+	if most == 0 {
+		return 1
+	}
+	return min(most, math.MaxFloat64/10)
+}
+
+// share returns value as a share of top.
+func share(value, top float64) float64 {
+	if value > 0 {
+		return min(1, value/top)
+	}
+	return 0
+}
+
 // x returns the left edge of a step, of which there are n.
 func (p Plot) x(step float64) float64 {
 	return left + step*(plotWidth-left-right)/float64(max(1, len(p.Labels)))
 }
 
 func (p Plot) y(value, top float64) float64 {
-	return plotHeight - below - min(1, max(0, value/top))*(plotHeight-above-below)
+	return plotHeight - below - share(value, top)*(plotHeight-above-below)
 }
 
 func (p Plot) drawAxes(b *strings.Builder, top float64) {

@@ -61,3 +61,14 @@ func TestTopOfPlotIsRound(t *testing.T) {
 		}
 	}
 }
+
+func TestComparisonIsSafeSVG(t *testing.T) {
+	c := Comparison{ID: hostile, Title: hostile, Description: hostile, Reference: 1, Rows: []Bar{{hostile, 2, hostile}, {"b", math.NaN(), ""}, {"c", -1, "-1"}, {"d", math.MaxFloat64, ""}}}
+	elements(t, Comparison{}.SVG())
+	if got := elements(t, c.SVG()); got["script"] != 0 || got["rect"] != len(c.Rows) {
+		t.Errorf("got %v", got)
+	}
+	if got := elements(t, Document(c.SVG())); got["style"] != 1 {
+		t.Errorf("got %v", got)
+	}
+}
