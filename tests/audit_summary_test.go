@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestAuditSummary calls tools, and finds them in the numbers of the log, which a second server adds to. Those that were granted and never called are
-// unused.
+// TestAuditSummary calls tools, and finds them in the numbers of the log, which a second server adds to, and on the page of `bulkhead ui`. Those that were
+// granted and never called are unused.
 func TestAuditSummary(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
@@ -81,6 +81,16 @@ func TestAuditSummary(t *testing.T) {
 		for name, want := range map[string]bool{"hello_greet": false, "misbehave_exit": false, "misbehave_spin": false, "misbehave_ok": true} {
 			if strings.Contains(unused, name) != want {
 				t.Errorf("round %d: %s is unused: %t", round, name, !want)
+			}
+		}
+	}
+	pages, link := startUI(t, newDir(t, nil), append(environment(t), state), "--config", config)
+	pages.get(link)
+	for path, want := range map[string][]string{"/history": {"hello_greet", "misbehave_spin", "not_granted", "<svg ", "editor/7"}, "/history?tool=hello_greet&range=day": {">4</td>", "Nothing was refused"}} {
+		status, body := pages.get(pages.base + path)
+		for _, w := range want {
+			if status != 200 || !strings.Contains(body, w) {
+				t.Errorf("%s lacks %q: %d %s", path, w, status, body)
 			}
 		}
 	}

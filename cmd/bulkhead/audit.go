@@ -76,7 +76,7 @@ Exit codes: 0 success; 1 lines were skipped; 2 usage error, or no audit log is c
 	f.StringVar(&a.since, "since", "", "earliest `time`: a duration back from now (30m, 1h, 7d), a date (2026-11-22),\na local time as it is shown (2026-11-22 10:00:00), or RFC 3339 (2026-11-22T10:00:00Z)")
 	f.IntVar(&a.query.Limit, "limit", 0, "at most the newest `n` records (default: all); with --summary, at most n rows of each table (default 10)")
 	f.BoolVar(&a.summary, "summary", false, "show numbers in place of records, by default those of the last 30 days")
-	f.BoolVar(&a.asJSON, "json", false, "print the records as they are in the log, one JSON object per line; with --summary one\nobject: {\"from\", \"to\", \"total\", \"series\", \"tools\", \"plugins\", \"clients\", \"refused\", \"unused\"}")
+	f.BoolVar(&a.asJSON, "json", false, "print the records as they are in the log, one JSON object per line; with --summary one\nobject: {\"from\", \"to\", \"total\", \"series\", \"tools\", \"plugins\", \"clients\", \"failed\", \"refused\", \"unused\"}")
 	must(c.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions(outcomes(), cobra.ShellCompDirectiveNoFileComp)))
 	must(c.RegisterFlagCompletionFunc("plugin", func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		return (&options{Options: a.host}).completePlugins(c, args, text)

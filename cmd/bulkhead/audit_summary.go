@@ -30,6 +30,7 @@ type auditSummary struct {
 	Tools   []summaryRow      `json:"tools"`
 	Plugins []summaryRow      `json:"plugins"`
 	Clients []summaryRow      `json:"clients"`
+	Failed  []history.Failed  `json:"failed"`
 	Refused []history.Refused `json:"refused"`
 	Unused  *unusedTools      `json:"unused,omitempty"` // absent without a config
 	Lost    int64             `json:"lost"`             // records that could not be written
@@ -99,7 +100,7 @@ func (a *auditCommand) summarize(ctx context.Context, file string, stdout, stder
 
 func newAuditSummary(file string, s *history.Summary) auditSummary {
 	r := auditSummary{
-		Log: file, From: s.From, To: s.To, Begins: s.Since, Step: int64(s.Step.Seconds()), Total: s.Total.Figures(), Refused: s.Refused(), Lost: s.Lost, Damaged: s.Damaged,
+		Log: file, From: s.From, To: s.To, Begins: s.Since, Step: int64(s.Step.Seconds()), Total: s.Total.Figures(), Failed: s.Failed(), Refused: s.Refused(), Lost: s.Lost, Damaged: s.Damaged,
 		Tools: summaryRows(s.Tools), Plugins: summaryRows(s.Plugins), Clients: summaryRows(s.Clients), slowest: summaryRows(s.Slowest()),
 	}
 	for i := range s.Series {
@@ -181,6 +182,7 @@ func (p summaryPage) print(r auditSummary) {
 	p.table("tools", "calls", r.Tools, []column{callsColumn, errorsColumn, refusedColumn, durations[0], durations[1], durations[2], tokensColumn}, history.Key.Called)
 	p.table("slowest", "p95", r.slowest, []column{durations[0], durations[1], durations[2], callsColumn}, history.Key.Called)
 	p.table("clients", "calls", r.Clients, []column{callsColumn, errorsColumn, refusedColumn, tokensColumn}, history.Key.Caller)
+	p.failed(r.Failed)
 	p.refused(r.Refused)
 	p.unused(r.Unused)
 }
@@ -244,6 +246,17 @@ func (p summaryPage) more(n int) {
 	if n > p.rows {
 		fmt.Fprintf(p, "and %d more: --limit %d\n", n-p.rows, n)
 	}
+}
+
+func (p summaryPage) failed(all []history.Failed) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(p, "\n%s\n%7s\n", p.style.Title("errors"), "times")
+	for _, f := range all[:min(p.rows, len(all))] {
+		fmt.Fprintf(p, "%7s %s  %s\n", chart.Count(f.Count), p.style.Bad(oneLine(f.Code)), visible.Truncate(oneLine(f.Called()), max(20, p.width-30)))
+	}
+	p.more(len(all))
 }
 
 func (p summaryPage) refused(all []history.Refused) {

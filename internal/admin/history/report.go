@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -72,6 +73,30 @@ func (s *Summary) Refused() []Refused {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Refused) int { return cmp.Compare(b.Count, a.Count) })
+	return all
+}
+
+// Failed are the calls of a tool that ended with one code.
+type Failed struct {
+	Key
+	Code  string `json:"code"` // of a failure; tool_error or rpc_error if the plugin answered with an error
+	Count int64  `json:"count"`
+}
+
+// Failed returns why calls have ended with an error, the most frequent first: limits that were hit, crashes, and errors of plugins.
+func (s *Summary) Failed() []Failed {
+	var all []Failed
+	for _, row := range s.Tools {
+		for _, code := range slices.Sorted(maps.Keys(row.Codes)) {
+			all = append(all, Failed{row.Key, code, row.Codes[code]})
+		}
+		for _, o := range []audit.Outcome{audit.ToolError, audit.RPCError} {
+			if n := row.Outcomes[o]; n > 0 {
+				all = append(all, Failed{row.Key, string(o), n})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Failed) int { return cmp.Compare(b.Count, a.Count) })
 	return all
 }
 

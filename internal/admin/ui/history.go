@@ -35,6 +35,8 @@ type historyModel struct {
 	Tables      []historyTable
 	Refused     []history.Refused
 	MoreRefused int
+	Failed      []history.Failed
+	MoreFailed  int
 }
 
 // historyLink is a link to the page with another range, or other calls.
@@ -192,9 +194,8 @@ func (m *historyModel) fill(s *history.Summary, query url.Values) {
 		m.Slowest = slowest[0].Called() + ", p95 " + chart.Duration(time.Duration(slowest[0].Figures().P95)*time.Microsecond)
 	}
 	m.Charts = historyCharts(m.Steps, s.Step)
-	m.Refused = s.Refused()
-	m.MoreRefused = max(0, len(m.Refused)-maxHistoryRows)
-	m.Refused = m.Refused[:min(len(m.Refused), maxHistoryRows)]
+	m.Refused, m.MoreRefused = firstRows(s.Refused())
+	m.Failed, m.MoreFailed = firstRows(s.Failed())
 	m.table("Tools", "tool", s.Tools, func(k history.Key) (string, string) { return k.Called(), historyHref(query, "tool", k.Tool) })
 	m.table("Plugins", "plugin", s.Plugins, func(k history.Key) (string, string) {
 		return cmp.Or(k.Plugin, "the host itself"), historyHref(query, "plugin", k.Plugin)
@@ -202,9 +203,16 @@ func (m *historyModel) fill(s *history.Summary, query url.Values) {
 	m.table("Clients", "client", s.Clients, func(k history.Key) (string, string) { return k.Caller(), historyHref(query, "client", k.Selector()) })
 }
 
+// firstRows returns at most maxHistoryRows rows, and how many there are beyond them.
+func firstRows[T any](rows []T) (first []T, more int) {
+	first = rows[:min(len(rows), maxHistoryRows)]
+	return first, len(rows) - len(first)
+}
+
 func (m *historyModel) table(title, what string, rows []history.Row, link func(history.Key) (name, href string)) {
-	t := historyTable{Title: title, What: what, More: max(0, len(rows)-maxHistoryRows)}
-	for _, row := range rows[:min(len(rows), maxHistoryRows)] {
+	rows, more := firstRows(rows)
+	t := historyTable{Title: title, What: what, More: more}
+	for _, row := range rows {
 		name, href := link(row.Key)
 		t.Rows = append(t.Rows, historyRow{historyLink{Name: name, Href: href}, row.Figures(), chart.Blocks.Sparkline(row.Series)})
 	}
