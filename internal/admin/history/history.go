@@ -89,6 +89,16 @@ func (h *History) Update(ctx context.Context, report func(Progress)) error {
 	}
 }
 
+// UpdateFor is Update that ends after about a time, for a caller that somebody waits for. The next call goes on.
+func (h *History) UpdateFor(ctx context.Context, d time.Duration) (Progress, error) {
+	for began := time.Now(); ; {
+		p, err := h.Step(ctx)
+		if err != nil || p.Unread == 0 || time.Since(began) > d {
+			return p, err
+		}
+	}
+}
+
 // Step counts a bounded part of the records that were written since the last step, and stores the result. Other processes may count in
 // between.
 func (h *History) Step(ctx context.Context) (Progress, error) {

@@ -253,6 +253,21 @@ func TestSmallStepsCountTheSame(t *testing.T) {
 	}
 }
 
+func TestUpdateForEndsAndGoesOn(t *testing.T) {
+	f := newFixture(t)
+	f.write(1000, "")
+	h := f.open()
+	h.step = 8000
+	p, err := h.UpdateFor(t.Context(), 0)
+	if err != nil || p.Read == 0 || p.Unread == 0 {
+		t.Fatalf("got %+v, %v", p, err)
+	}
+	if p, err = h.UpdateFor(t.Context(), time.Hour); err != nil || p.Unread != 0 {
+		t.Fatalf("got %+v, %v", p, err)
+	}
+	f.check("all", f.written, time.Time{})
+}
+
 func TestRotatedRecordsStayInHistory(t *testing.T) {
 	f := newFixture(t)
 	for range 10 {

@@ -109,8 +109,12 @@ func historyPage(o discovery.Options) Page {
 			return nil, err
 		}
 		m.Log = log.File
-		if m.Unread, err = countHistory(ctx, h); err != nil {
+		p, err := h.UpdateFor(ctx, maxHistoryUpdate)
+		if err != nil {
 			return nil, err
+		}
+		if p.Unread > 0 {
+			m.Unread = chart.Bytes(p.Unread)
 		}
 		s, err := h.Summary(ctx, q)
 		if err != nil {
@@ -164,21 +168,6 @@ func historyHref(query url.Values, name, value string) string {
 		return "/history"
 	}
 	return "/history?" + changed.Encode()
-}
-
-// countHistory counts new records for a bounded time, and returns what remains.
-func countHistory(ctx context.Context, h *history.History) (unread string, err error) {
-	for began := time.Now(); ; {
-		p, err := h.Step(ctx)
-		switch {
-		case err != nil:
-			return "", err
-		case p.Unread == 0:
-			return "", nil
-		case time.Since(began) > maxHistoryUpdate:
-			return chart.Bytes(p.Unread), nil
-		}
-	}
 }
 
 // fill sets what the summary has.
