@@ -561,3 +561,26 @@ func FuzzUpdate(f *testing.F) {
 		}
 	})
 }
+
+func TestLastUsesAreBoundedAndSaySinceWhen(t *testing.T) {
+	f := newFixture(t)
+	var text strings.Builder
+	begin := now.Add(-20 * time.Hour)
+	const calls = maxUses + 10
+	for i := range calls {
+		fmt.Fprintf(&text, `{"time":%q,"kind":"call","id":"%d","plugin":"p","tool":"t","client":"c%d","outcome":"ok"}`+"\n", begin.Add(time.Duration(i)*time.Second).Format(time.RFC3339Nano), i, i)
+	}
+	f.append(text.String())
+	h := f.open()
+	f.update(h)
+	uses, from, err := h.LastUses(t.Context(), audit.Query{})
+	if err != nil || len(uses) > maxUses || len(uses) < maxUses/2 {
+		t.Fatalf("%d uses, %v", len(uses), err)
+	}
+	if first := uses[0].Last; from.Before(begin.Add(time.Second)) || !from.Before(first) {
+		t.Errorf("complete since %s, the first use is at %s", from, first)
+	}
+	if last := uses[len(uses)-1]; last.Client != fmt.Sprint("c", calls-1) {
+		t.Errorf("the last use is %v", last)
+	}
+}
