@@ -54,18 +54,12 @@ func (u *Use) count(ctx context.Context, o discovery.Options, log string) (map[s
 	if err != nil {
 		return nil, err
 	}
-	for begin := time.Now(); ; {
-		p, err := h.Step(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if p.Unread == 0 {
-			break
-		}
-		if time.Since(begin) > countTime {
-			u.Reason = "records of the audit log are still being counted: reload the page"
-			break
-		}
+	p, err := h.UpdateFor(ctx, countTime)
+	if err != nil {
+		return nil, err
+	}
+	if p.Unread > 0 {
+		u.Reason = "records of the audit log are still being counted: reload the page"
 	}
 	all, from, err := h.LastUses(ctx, audit.Query{})
 	if err != nil {
