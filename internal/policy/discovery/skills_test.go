@@ -8,21 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
 func TestSkillsStateFollowsFiles(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, content string) {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(name, content string) { testenv.WriteFile(t, filepath.Join(dir, name), content) }
 	f := &Found{Places: config.Places{Project: dir}}
 	if f.skillFiles().state() != "" || f.watchedSkills() != nil {
 		t.Error("a config without the key has a state")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/skills"
@@ -22,24 +23,13 @@ func newSource(t *testing.T) (Source, string) {
 	}
 	s := Source{places: config.Places{Project: dir}}
 	s.Dirs = []config.SkillDir{{Path: filepath.Join(dir, "skills"), File: "bulkhead.toml", Key: "server.skills[0]", Line: 3}}
-	write(t, dir, "skills/.keep", "")
+	testenv.WriteFile(t, filepath.Join(dir, "skills/.keep"), "")
 	return s, dir
-}
-
-func write(t *testing.T, dir, name, content string) {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func writeSkill(t *testing.T, dir, name string) {
 	t.Helper()
-	write(t, dir, "skills/"+name+"/SKILL.md", "---\nname: "+name+"\ndescription: d\n---\n")
+	testenv.WriteFile(t, filepath.Join(dir, "skills", name, "SKILL.md"), "---\nname: "+name+"\ndescription: d\n---\n")
 }
 
 // names returns the names of skills.
@@ -70,7 +60,7 @@ func TestListIsBounded(t *testing.T) {
 		s, dir := newSource(t)
 		for i := range maxSkills / 2 {
 			writeSkill(t, dir, fmt.Sprintf("a%02d", i))
-			write(t, dir, fmt.Sprintf("skills/b%02d/SKILL.md", i), "malformed")
+			testenv.WriteFile(t, filepath.Join(dir, fmt.Sprintf("skills/b%02d/SKILL.md", i)), "malformed")
 		}
 		writeSkill(t, dir, "c")
 		list, problems := s.List()
@@ -85,13 +75,13 @@ func TestListIsBounded(t *testing.T) {
 		for _, name := range []string{"a", "b", "c", "d"} {
 			writeSkill(t, dir, name)
 			for i := range 4 {
-				write(t, dir, fmt.Sprintf("skills/%s/f%d", name, i), "")
+				testenv.WriteFile(t, filepath.Join(dir, fmt.Sprintf("skills/%s/f%d", name, i)), "")
 				if err := os.Truncate(filepath.Join(dir, "skills", name, fmt.Sprintf("f%d", i)), skills.MaxFile-1<<10); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		write(t, dir, "skills/a/too-much", strings.Repeat("x", 8<<10)) // fails, and counts nevertheless
+		testenv.WriteFile(t, filepath.Join(dir, "skills/a/too-much"), strings.Repeat("x", 8<<10)) // fails, and counts nevertheless
 		list, problems := s.List()
 		if got := names(list); !slices.Equal(got, []string{"b", "c"}) {
 			t.Errorf("got %q", got)
@@ -103,7 +93,7 @@ func TestListIsBounded(t *testing.T) {
 		s, dir := newSource(t)
 		writeSkill(t, dir, "a")
 		for i := range 4 * skills.MaxFiles {
-			write(t, dir, fmt.Sprintf("skills/f%d", i), "")
+			testenv.WriteFile(t, filepath.Join(dir, fmt.Sprintf("skills/f%d", i)), "")
 		}
 		list, problems := s.List()
 		if len(list) != 0 {
@@ -114,7 +104,7 @@ func TestListIsBounded(t *testing.T) {
 	t.Run("problems", func(t *testing.T) {
 		s, dir := newSource(t)
 		for i := range 2 * maxProblems {
-			write(t, dir, fmt.Sprintf("skills/Bad%d/x", i), "")
+			testenv.WriteFile(t, filepath.Join(dir, fmt.Sprintf("skills/Bad%d/x", i)), "")
 		}
 		if _, problems := s.List(); len(problems) != maxProblems {
 			t.Errorf("%d problems", len(problems))
@@ -129,9 +119,9 @@ func TestOpenFindsWhatListReads(t *testing.T) {
 	writeSkill(t, dir, "first")
 	writeSkill(t, dir+"/more", "first")
 	writeSkill(t, dir+"/more", "second")
-	write(t, dir, "skills/broken/x", "")
+	testenv.WriteFile(t, filepath.Join(dir, "skills/broken/x"), "")
 	writeSkill(t, dir+"/more", "broken")
-	write(t, dir, "skills/first/own", "")
+	testenv.WriteFile(t, filepath.Join(dir, "skills/first/own"), "")
 	list, problems := s.List()
 	if got := names(list); !slices.Equal(got, []string{"first", "second"}) {
 		t.Errorf("got %q", got)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
@@ -17,7 +18,7 @@ func TestFIFOBlocksNothing(t *testing.T) {
 	s, dir := newSource(t)
 	s.Dirs = append(s.Dirs, config.SkillDir{Path: filepath.Join(dir, "fifo")})
 	writeSkill(t, dir, "good")
-	write(t, dir, "skills/bad/x", "")
+	testenv.WriteFile(t, filepath.Join(dir, "skills/bad/x"), "")
 	for _, name := range []string{"fifo", "skills/fifo", "skills/bad/SKILL.md"} {
 		if err := unix.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
 			t.Skip(err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/skills"
 )
 
@@ -18,7 +19,7 @@ func BenchmarkLoad(b *testing.B) {
 		"usual":   {"demo/SKILL.md": head + strings.Repeat("text\n", 1<<10), "demo/references/a.md": strings.Repeat("text\n", 2<<10), "demo/scripts/b.py": strings.Repeat("x", 2<<10)},
 		"largest": largest,
 	} {
-		top := write(b, files)
+		top := testenv.Tree(b, files)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := skills.Load(top, "demo"); err != nil {

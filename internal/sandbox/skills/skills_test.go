@@ -8,30 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/skills"
 )
 
 const head = "---\nname: demo\ndescription: Demonstrate.\n---\n"
 
-// write writes files below a new directory and returns its path.
-func write(t testing.TB, files map[string]string) string {
-	t.Helper()
-	top := t.TempDir()
-	for name, content := range files {
-		path := filepath.Join(top, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return top
-}
-
 func TestLoadDescribesEachFile(t *testing.T) {
-	top := write(t, map[string]string{
+	top := testenv.Tree(t, map[string]string{
 		"skills/demo/SKILL.md": head + "# Demo\n", "skills/demo/references/a.md": "a\n", "skills/demo/references/deep/b.bin": "\x00", "skills/demo/z.txt": "",
 		"skills/demo/.git/config": "hidden", "skills/demo/.env": "hidden",
 	})
@@ -79,7 +64,7 @@ func TestFrontMatterIsRenderedAsJSON(t *testing.T) {
 		"allowed-tools: Bash(git:*) Read":    `{"name":"demo","description":"d","allowed-tools":"Bash(git:*) Read"}`,
 		"v: 1.2.3\nu: 12:30 o'clock\nid: 3D": `{"name":"demo","description":"d","v":"1.2.3","u":"12:30 o'clock","id":"3D"}`,
 	} {
-		s, err := skills.Load(write(t, map[string]string{"demo/SKILL.md": "---\nname: demo\ndescription: d\n" + yaml + "\n---\n"}), "demo")
+		s, err := skills.Load(testenv.Tree(t, map[string]string{"demo/SKILL.md": "---\nname: demo\ndescription: d\n" + yaml + "\n---\n"}), "demo")
 		if err != nil {
 			t.Errorf("%q: %v", yaml, err)
 		} else if string(s.Frontmatter) != want {
@@ -135,14 +120,14 @@ func TestLoadRefuses(t *testing.T) {
 		"large skill":             {map[string]string{"demo/SKILL.md": head, "demo/a": large, "demo/b": large, "demo/c": large, "demo/d": large}, "more than 16 MiB"},
 		"name that URIs must not": {map[string]string{"demo/SKILL.md": head, "demo/a b": ""}, `"a b" has characters`},
 	} {
-		if _, err := skills.Load(write(t, c.files), "demo"); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := skills.Load(testenv.Tree(t, c.files), "demo"); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
 }
 
 func TestNoSymbolicLinkIsFollowed(t *testing.T) {
-	top := write(t, map[string]string{"demo/SKILL.md": head, "secret/x": "secret", "demo/dir/y": ""})
+	top := testenv.Tree(t, map[string]string{"demo/SKILL.md": head, "secret/x": "secret", "demo/dir/y": ""})
 	link := func(target, name string) {
 		t.Helper()
 		if err := os.Symlink(target, filepath.Join(top, name)); err != nil {
@@ -180,7 +165,7 @@ func TestNoSymbolicLinkIsFollowed(t *testing.T) {
 }
 
 func TestReadFailsIfAFileHasChanged(t *testing.T) {
-	top := write(t, map[string]string{"demo/SKILL.md": head, "demo/a": "one"})
+	top := testenv.Tree(t, map[string]string{"demo/SKILL.md": head, "demo/a": "one"})
 	dir, err := skills.Open(top, "demo")
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +189,7 @@ func TestReadFailsIfAFileHasChanged(t *testing.T) {
 }
 
 func TestErrorsDoNotNameTheDirectory(t *testing.T) {
-	top := write(t, map[string]string{"x": ""})
+	top := testenv.Tree(t, map[string]string{"x": ""})
 	for _, dir := range []string{top, filepath.Join(top, "none"), filepath.Join(top, "x")} {
 		if _, err := skills.Load(dir, "demo"); err == nil || strings.Contains(err.Error(), filepath.Base(filepath.Dir(top))) {
 			t.Errorf("%s: %v", dir, err)
