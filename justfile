@@ -102,6 +102,11 @@ context:
 clients:
     .ci/clients
 
+# the pages of `bulkhead ui` in Chromium, with npm: `just pages DIR` keeps the screenshots
+[positional-arguments]
+pages *DIR:
+    .ci/pages "$@"
+
 # logins and tokens of a Keycloak, which Maven installs: with Java, npm and Python
 [positional-arguments]
 keycloak *FLAGS:

@@ -7,6 +7,7 @@
 //   - explain: what plugins are granted, and why
 //   - doctor: what a host needs, and what is wrong with it
 //   - grants: what clients may do by which plugins, and by which lines, for the page of that name
+//   - installed: what is installed, pinned and signed, for the page Plugins
 //   - ui: the pages of `bulkhead ui`, which show what the other packages know
 //   - history: the calls of the audit log by the hour, plugin, tool and client
 //   - codecache: list, clear and fill the cache of compiled code

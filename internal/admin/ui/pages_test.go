@@ -61,7 +61,7 @@ func TestNamesAreEscapedOnEveryPage(t *testing.T) {
 	r := start(t, Pages(w.Options())...)
 	cookie := r.open()
 	file := url.QueryEscape(w.Path("work/bulkhead.toml"))
-	paths := []string{"/grants", "/doctor", "/plugins", "/line?line=4&file=" + file, "/narrow?plugin=wide&key=read_only"}
+	paths := []string{"/grants", "/history", "/doctor", "/plugins", "/line?line=4&file=" + file, "/narrow?plugin=wide&key=read_only"}
 	for _, name := range hostileNames {
 		q := url.QueryEscape(name)
 		paths = append(paths, "/grants?client="+q, "/line?line=1&file="+q, "/line?line="+q+"&file="+file, "/narrow?plugin="+q, "/narrow?plugin=wide&key="+q, "/narrow?plugin=wide&key=fs&what="+q, "/"+url.PathEscape(name))
@@ -96,8 +96,9 @@ func TestPagesAreCompleteWithoutScripts(t *testing.T) {
 	r := start(t, Pages(w.Options())...)
 	cookie := r.open()
 	for path, want := range map[string][]string{
-		"/grants": {"first_read", "denied by deny_tools", "/line?file=", "/narrow?plugin=first&amp;key=deny_tools&amp;what=first_read", "<title>first reads and writes ", "<caption>Tools of first</caption>"},
-		"/doctor": {"plugin broken", "does not ask for this variable", "remove it"},
+		"/grants":  {"first_read", "denied by deny_tools", "/line?file=", "/narrow?plugin=first&amp;key=deny_tools&amp;what=first_read", "<title>first reads and writes ", "<caption>Tools of first</caption>"},
+		"/plugins": {"<caption>Installed plugins</caption>", "bulkhead remove first", "This page asks no server", "bulkhead add --repin"},
+		"/doctor":  {"plugin broken", "does not ask for this variable", "remove it"},
 		"/narrow?plugin=first&key=deny_tools&what=first_read":                {"deny_tools = [&#34;first_write&#34;, &#34;first_read&#34;]", "replace the key at line 5", "tool", "first_read read", "bulkhead policy first"},
 		"/line?line=5&file=" + url.QueryEscape(w.Path("work/bulkhead.toml")): {"   5 ▶ deny_tools = [&#34;first_write&#34;]</mark>"},
 	} {

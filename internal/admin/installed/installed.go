@@ -1,0 +1,142 @@
+// Package installed is the model of the page Plugins: List returns what is installed, whether it matches its pins, who has signed it, and which
+// newer versions were fetched. It contacts nobody and runs no module. It knows no HTML.
+package installed
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
+)
+
+// Plugins is what is installed.
+type Plugins struct {
+	Problem  string // why something is left out
+	Unpinned string // why no pins are known: there is no config, or it cannot be used
+	Plugins  []Plugin
+}
+
+// Plugin is a plugin that is served, or would be.
+type Plugin struct {
+	Name, Version, Description string
+	Dir                        string
+	From                       string // the reference by which it was fetched; empty: it is a directory
+	Wanted                     string // the range of versions in which updates are wanted; empty: none
+	At                         []config.Position
+	Problem                    string // why it is not served
+	Warnings                   tomlfile.Problems
+	Tools, Offered             int
+	Fetched                    time.Time
+	Imported                   bool
+	SignedBy                   string   // the key with which the archive was signed; empty: none is known
+	MustBeSigned               string   // the key that the config requires
+	Newer                      []string // versions of it that were fetched, and are not those of the config
+	Pins                       []install.Pin
+	Commands                   []Command
+}
+
+// Command is a command for a terminal.
+type Command struct{ Line, Does string }
+
+// Pinned reports whether the config pins the manifest, and everything matches.
+func (p *Plugin) Pinned() bool {
+	return len(p.Pins) > 0 && p.Pins[0].State == install.Matches && !slices.ContainsFunc(p.Pins, install.Pin.Broken)
+}
+
+// List returns what is installed.
+func List(o discovery.Options) (*Plugins, error) {
+	view, err := catalog.Look(o)
+	if view == nil {
+		return nil, err
+	}
+	all := &Plugins{}
+	if err != nil {
+		all.Problem = err.Error()
+	}
+	pins, err := install.Verify(o)
+	if err != nil {
+		all.Unpinned = err.Error()
+	}
+	stored, err := items(o)
+	if err != nil {
+		all.Problem = err.Error()
+	}
+	for _, p := range view.Plugins {
+		if !p.IsHost() {
+			all.Plugins = append(all.Plugins, describe(p, pins, stored))
+		}
+	}
+	return all, nil
+}
+
+// items returns the plugins that were fetched.
+func items(o discovery.Options) ([]store.Item, error) {
+	s, err := discovery.Store(o.System)
+	if err != nil || s.Dir == "" {
+		return nil, err
+	}
+	found, err := s.List()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return found, err
+}
+
+func describe(p *catalog.Plugin, pins []install.Pin, stored []store.Item) Plugin {
+	d := Plugin{
+		Name: p.Name, Dir: p.Entry.Path, From: p.Entry.From, Problem: p.Problem, Warnings: p.Problems.Warnings(), Offered: len(p.Tools), MustBeSigned: p.Entry.Signer.String(),
+	}
+	if p.Entry.File != "" {
+		d.At = []config.Position{p.Entry.Position("")}
+	}
+	if p.Manifest != nil {
+		d.Version, d.Description, d.Tools = p.Manifest.Version, p.Manifest.Description, len(p.Manifest.Tools)
+	}
+	if operator, _ := config.SplitVersion(p.Entry.Version); operator != "" {
+		d.Wanted = p.Entry.Version
+	}
+	for _, pin := range pins {
+		if pin.Plugin == p.Name {
+			d.Pins = append(d.Pins, pin)
+		}
+	}
+	for _, item := range stored {
+		switch {
+		case item.Digest == p.Entry.SHA256 && p.Entry.From != "":
+			d.Fetched, d.Imported, d.SignedBy = item.Origin.Fetched, item.Origin.Imported, item.Origin.Signer
+		case item.Problem == nil && item.Name == p.Name && semver.Compare("v"+item.Version, "v"+d.Version) > 0:
+			d.Newer = append(d.Newer, item.Version)
+		}
+	}
+	d.Commands = commands(&d)
+	return d
+}
+
+// commands returns what a person might want to do with a plugin.
+func commands(p *Plugin) []Command {
+	name := visible.ShellWord(p.Name)
+	var all []Command
+	switch {
+	case p.From != "":
+		all = append(all,
+			Command{"bulkhead update --check " + name, "asks the server that it comes from whether it is outdated"},
+			Command{"bulkhead update --dry-run " + name, "shows what a newer version asks for, and changes nothing"},
+			Command{"bulkhead update " + name, "updates it, after your consent if it asks for more"})
+	case p.At != nil:
+		all = append(all, Command{"bulkhead add --repin " + visible.ShellWord(p.Dir), "reviews what is in its directory now, and pins it"})
+	}
+	if p.At != nil {
+		all = append(all, Command{"bulkhead remove " + name, "removes it from the config"})
+	}
+	return all
+}

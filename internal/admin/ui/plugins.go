@@ -1,0 +1,14 @@
+package ui
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/installed"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+)
+
+// pluginsPage shows what is installed, pinned and signed.
+func pluginsPage(o discovery.Options) Page {
+	return Page{Path: "/plugins", Title: "Plugins", Template: "plugins.html", Model: func(context.Context, url.Values) (any, error) { return installed.List(o) }}
+}
