@@ -103,7 +103,7 @@ func (b *browser) fault(page, format string, args ...any) {
 
 // overflow returns the elements that are wider than the window.
 const overflow = `(() => {
-	const wide = [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.skip'))
+	const wide = [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.skip, .scroll'))
 	return document.documentElement.scrollWidth > innerWidth ? 'scrolls to ' + document.documentElement.scrollWidth + ': ' + wide.slice(0, 3).map(e => e.outerHTML.slice(0, 120)).join(' | ') : ''
 })()`
 
