@@ -144,6 +144,9 @@ func (s Source) List() ([]*skills.Skill, tomlfile.Problems) {
 			_ = dir.file.Close() // it was only read
 		}
 	}
+	if l.left > 0 {
+		l.problems = append(l.problems, s.Dirs[0].Problem(fmt.Sprintf("%d more problems of skills are not shown", l.left), "correct those that are"))
+	}
 	return l.skills, l.problems
 }
 
@@ -151,15 +154,18 @@ func (s Source) List() ([]*skills.Skill, tomlfile.Problems) {
 type list struct {
 	skills   []*skills.Skill
 	problems tomlfile.Problems
+	left     int                        // number of problems beyond maxProblems
 	read     int                        // number of skills that were read, whether or not they can be offered
 	size     int64                      // bytes of their files
 	seen     map[string]config.SkillDir // the directory of each name
 }
 
 func (l *list) report(p tomlfile.Problem) {
-	if len(l.problems) < maxProblems {
-		l.problems = append(l.problems, p)
+	if len(l.problems) == maxProblems {
+		l.left++
+		return
 	}
+	l.problems = append(l.problems, p)
 }
 
 func (l *list) add(d *directory) {
@@ -195,7 +201,9 @@ func (l *list) addSkill(d *directory, name string) {
 		problem.What, problem.Remedy = fmt.Sprintf("the skill is not listed, since the files of those before it have %d MiB", maxSize>>20), "remove large files"
 	default:
 		skill, size, err := d.load(name)
-		l.read++
+		if !errors.Is(err, skills.ErrNoInstructions) {
+			l.read++
+		}
 		if l.size += size; err == nil {
 			l.skills = append(l.skills, skill)
 			return

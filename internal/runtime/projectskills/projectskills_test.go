@@ -70,6 +70,16 @@ func TestListIsBounded(t *testing.T) {
 		wantProblem(t, problems, 1, "skills/c: the skill is not listed, since the project has 64 before it")
 		wantProblem(t, problems, maxSkills/2, "no front matter")
 	})
+	t.Run("directories that are no skills", func(t *testing.T) {
+		s, dir := newSource(t)
+		for i := range 2 * maxSkills {
+			testenv.WriteFile(t, filepath.Join(dir, fmt.Sprintf("skills/a%d/x", i)), "")
+		}
+		writeSkill(t, dir, "b")
+		if list, _ := s.List(); !slices.Equal(names(list), []string{"b"}) {
+			t.Errorf("got %q", names(list))
+		}
+	})
 	t.Run("bytes", func(t *testing.T) {
 		s, dir := newSource(t)
 		for _, name := range []string{"a", "b", "c", "d"} {
@@ -106,9 +116,11 @@ func TestListIsBounded(t *testing.T) {
 		for i := range 2 * maxProblems {
 			testenv.WriteFile(t, filepath.Join(dir, fmt.Sprintf("skills/Bad%d/x", i)), "")
 		}
-		if _, problems := s.List(); len(problems) != maxProblems {
+		_, problems := s.List()
+		if len(problems) != maxProblems+1 {
 			t.Errorf("%d problems", len(problems))
 		}
+		wantProblem(t, problems, 1, "64 more problems of skills are not shown")
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -170,8 +171,14 @@ func (d *Dir) Close() { d.dir.Close() }
 // Size returns how many bytes of files Load has read, even if it has failed.
 func (d *Dir) Size() int64 { return min(d.size, MaxSize) }
 
+// ErrNoInstructions reports that a directory has no SKILL.md, so that it is no skill.
+var ErrNoInstructions = fmt.Errorf("there is no %s", FileName)
+
 // Load reads all files, and validates the skill.
 func (d *Dir) Load() (*Skill, error) {
+	if _, err := d.dir.Lstat(FileName); errors.Is(err, fs.ErrNotExist) { // without reading what may be large
+		return nil, ErrNoInstructions
+	}
 	s := &Skill{}
 	d.entries, d.size = 0, 0
 	var content []byte // of one file after the other
@@ -201,7 +208,7 @@ func (d *Dir) Load() (*Skill, error) {
 	case err != nil:
 		return nil, err
 	case s.Name == "":
-		return nil, fmt.Errorf("there is no %s", FileName)
+		return nil, ErrNoInstructions
 	case s.Name != d.name:
 		return nil, fmt.Errorf("%s: name is %q, and the directory is %q: they must be the same", FileName, s.Name, d.name)
 	}
