@@ -136,6 +136,37 @@ func TestMetricsAreOffByDefault(t *testing.T) {
 	}
 }
 
+// TestReloadChangesReadersOfMetrics offers metrics over HTTP, takes the right to read them from a client, and offers none any more, while a server runs.
+func TestReloadChangesReadersOfMetrics(t *testing.T) {
+	audit := "[audit]\nfile = '" + filepath.Join(t.TempDir(), "audit.jsonl") + "'\n"
+	s := serveTeam(t, metricsTables+audit, nil, "prometheus")
+	config, err := os.ReadFile(filepath.Join(s.Dir, "work", "bulkhead.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := strings.TrimSuffix(s.url, "/mcp") + "/metrics"
+	offered := strings.Replace(string(config), audit, audit+"metrics = 'http'\n", 1)
+	for _, step := range []struct {
+		name, config string
+		want         int
+	}{
+		{"offered", offered, http.StatusOK},
+		{"without the right", strings.Replace(offered, "metrics = true", "metrics = false", 1), http.StatusForbidden},
+		{"with the right again", offered, http.StatusOK},
+		{"not offered", string(config), http.StatusNotFound},
+	} {
+		s.Write(t, hosttest.Files{"work/bulkhead.toml": step.config})
+		s.Trust(t, "work/bulkhead.toml")
+		if err := s.host.Reload(t.Context()); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		callTool(t, s.url, s.tokens["prometheus"], "calm_reads") // it is refused
+		if status, body := readMetrics(t, page, s.tokens["prometheus"]); status != step.want {
+			t.Errorf("%s: %d %s", step.name, status, body)
+		}
+	}
+}
+
 // TestReloadMovesMetrics changes metrics in [audit] while a server over stdio runs: from none to a listener, to another one that is in use, which
 // is refused, to a socket, and to none.
 func TestReloadMovesMetrics(t *testing.T) {
