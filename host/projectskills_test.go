@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -76,8 +77,11 @@ func TestMalformedProjectSkillHarmsOnlyItself(t *testing.T) {
 			"work/skills/yaml/SKILL.md":   "---\nname: yaml\ndescription: d\nx: yes\n---\n",
 			"work/skills/none/readme.md":  "no SKILL.md",
 			"work/skills/hidden/SKILL.md": "---\nname: hidden\ndescription: d\n---\n\u202e\n",
-			"work/skills/Bad \x1b/x":      "",
+			"work/skills/Bad name/x":      "",
 		})
+	if runtime.GOOS != "windows" { // which has no such names
+		w.Write(t, hosttest.Files{"work/skills/escape\x1b/x": ""})
+	}
 	for target, name := range map[string]string{"../../elsewhere/secret": "work/skills/secret", "../elsewhere": "work/linked", "loop": "work/skills/loop"} {
 		if err := os.Symlink(target, filepath.Join(w.Dir, name)); err != nil {
 			t.Skipf("no symbolic links: %v", err)
@@ -91,16 +95,19 @@ func TestMalformedProjectSkillHarmsOnlyItself(t *testing.T) {
 	}
 	log := w.Log.String()
 	for _, want := range []string{
-		"work/skills/yaml: the skill is not offered: SKILL.md: line 4: versions of YAML read yes differently", "work/skills/none: the skill is not offered: there is no SKILL.md",
-		"work/skills/hidden: the skill is not offered: SKILL.md: line 5 has a character that is invisible", `"Bad \x1b" in`, "is not a valid name of a skill",
-		"secret in", "loop in", "is a symbolic link, which is not followed", "work/more/good: the skill is not offered, since", "bulkhead.toml:3: server.skills[2]: there is no directory",
+		"yaml: the skill is not offered: SKILL.md: line 4: versions of YAML read yes differently", "none: the skill is not offered: there is no SKILL.md",
+		"hidden: the skill is not offered: SKILL.md: line 5 has a character that is invisible", `"Bad name" in`, "is not a valid name of a skill",
+		"secret in", "loop in", "is a symbolic link, which is not followed", "good: the skill is not offered, since", "bulkhead.toml:3: server.skills[2]: there is no directory",
 		`linked" is a symbolic link to`, "below the project",
 	} {
 		if strings.Count(log, want) == 0 {
 			t.Errorf("the log has no %q: %s", want, log)
 		}
 	}
-	if strings.Count(log, "work/skills/none: the skill is not offered") != 1 {
+	if runtime.GOOS != "windows" && !strings.Contains(log, `"escape\x1b" in`) || strings.Contains(log, "\x1b") {
+		t.Errorf("control characters of names: %q", log)
+	}
+	if strings.Count(log, "none: the skill is not offered") != 1 {
 		t.Error("problems that have not changed are logged for each request")
 	}
 	for _, name := range []string{"yaml", "none", "secret", "loop"} {

@@ -41,7 +41,11 @@ func TestSkillsStateFollowsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	differs("another time", true)
-	if got := f.watchedSkills(); !slices.Equal(got, []string{dir + "/skills", dir + "/skills/a", dir + "/skills/a/SKILL.md", dir + "/absent"}) {
+	var want []string
+	for _, name := range []string{"skills", "skills/a", "skills/a/SKILL.md", "absent"} {
+		want = append(want, filepath.Join(dir, name))
+	}
+	if got := f.watchedSkills(); !slices.Equal(got, want) {
 		t.Errorf("watched: %q", got)
 	}
 	for i := range maxSkillFiles + 10 {
@@ -53,7 +57,7 @@ func TestSkillsStateFollowsFiles(t *testing.T) {
 	if err := os.Symlink(dir+"/other", filepath.Join(dir, "skills/0")); err != nil {
 		t.Skip(err)
 	}
-	if slices.Contains(f.watchedSkills(), dir+"/skills/0/b") {
+	if slices.Contains(f.watchedSkills(), filepath.Join(dir, "skills/0/b")) {
 		t.Error("a symbolic link is followed")
 	}
 }

@@ -67,7 +67,7 @@ func TestListIsBounded(t *testing.T) {
 		if len(list) != maxSkills/2 || slices.Contains(names(list), "c") {
 			t.Errorf("got %q", names(list))
 		}
-		wantProblem(t, problems, 1, "skills/c: the skill is not listed, since the project has 64 before it")
+		wantProblem(t, problems, 1, "c: the skill is not listed, since the project has 64 before it")
 		wantProblem(t, problems, maxSkills/2, "no front matter")
 	})
 	t.Run("directories that are no skills", func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestListIsBounded(t *testing.T) {
 		if got := names(list); !slices.Equal(got, []string{"b", "c"}) {
 			t.Errorf("got %q", got)
 		}
-		wantProblem(t, problems, 1, "skills/d: the skill is not listed, since the files of those before it have 32 MiB")
+		wantProblem(t, problems, 1, "d: the skill is not listed, since the files of those before it have 32 MiB")
 		wantProblem(t, problems, 1, "its files have more than 16 MiB")
 	})
 	t.Run("entries", func(t *testing.T) {
