@@ -155,6 +155,27 @@ func TestLongResultOfCallCommandIsWhole(t *testing.T) {
 	l.checkText(string(out))
 }
 
+// The commands by which users look at a config name the limit.
+func TestLimitOfResultsIsShown(t *testing.T) {
+	t.Parallel()
+	l := newLongResults(t)
+	if out, err := l.command("token", "new", "bob").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, c := range []struct{ command, want string }{
+		{"doctor --project .", "tools are offered; results above 8KiB are shortened"},
+		{"policy chant", "result            8KiB       defaults.limits (bulkhead.toml)"},
+		{"policy chant --client bob", "result            2KiB       clients[0].limits ("},
+		{"tools", "read_result  read  Read on in a result that was too long"},
+		{"tools --json --client bob", `"result_limit": "2KiB"`},
+	} {
+		out, err := l.command(strings.Fields(c.command)...).CombinedOutput()
+		if err != nil && !strings.HasPrefix(c.command, "doctor") || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v: %s\nwant %s", c.command, err, out, c.want)
+		}
+	}
+}
+
 func TestLongResultsOverHTTP(t *testing.T) {
 	t.Parallel()
 	l := newLongResults(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/ready"
 )
 
@@ -78,8 +79,12 @@ func (e *examination) plugin(ctx context.Context, s *catalog.Plugin, lacks []rea
 	if s.Problem != "" {
 		return
 	}
-	e.ok(name, "%s %s, answers in %.1f s; %d of its %d tools are offered", s.Manifest.Version, formatPin(s),
-		time.Since(start).Seconds(), len(s.Grant.Tools), len(s.Manifest.Tools))
+	limited := ""
+	if limit := s.Grant.Limits.Result; limit > 0 {
+		limited = "; results above " + manifest.FormatSize(limit) + " are shortened"
+	}
+	e.ok(name, "%s %s, answers in %.1f s; %d of its %d tools are offered%s", s.Manifest.Version, formatPin(s),
+		time.Since(start).Seconds(), len(s.Grant.Tools), len(s.Manifest.Tools), limited)
 }
 
 // lacksOf returns the unmet requirements of a plugin. A plugin that is served alone may be offered despite such requirements.

@@ -6,12 +6,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
-const resultInput = `{"type":"object","properties":{"id":{"type":"string","maxLength":64},` +
-	`"offset":{"type":"integer","minimum":0,"default":0,"description":"in bytes"},"length":{"type":"integer","minimum":1,"description":"in bytes, at most"}},` +
+const resultInput = `{"type":"object","properties":{"id":{"type":"string"},"offset":{"type":"integer","minimum":0},"length":{"type":"integer","minimum":1}},` +
 	`"required":["id"],"additionalProperties":false}`
 
 func (s *Set) describeResult() (gateway.Tool, bool) {
-	return own("Read more of a result that was too long. Its last text has the id and the offset."), s.shortens
+	return own("Read on in a result that was too long: its last text has id and offset, in bytes."), s.shortens
 }
 
 // Range is the part of a shortened result that a call of Result asks for, in bytes.

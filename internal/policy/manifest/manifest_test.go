@@ -296,6 +296,7 @@ func TestParseRefuses(t *testing.T) {
 		"log as a number":                     {"[module]", "[limits]\nlog=1\n[module]", "7", "limits.log: is an integer"},
 		"too many files":                      {"[module]", "[limits]\nfiles=65537\n[module]", "7", "limits.files: is 65537"},
 		"an http_response of nothing":         {"[module]", "[limits]\nhttp_response='0B'\n[module]", "7", "limits.http_response: is 0B"},
+		"a limit of results":                  {"[module]", "[limits]\nresult='8KiB'\n[module]", "7", "limits.result: is set by configs only"},
 		"no http_concurrency":                 {"[module]", "[limits]\nhttp_concurrency=0\n[module]", "7", "limits.http_concurrency: is 0"},
 		"a claim of another type":             {"[module]", "[offers]\nprompts='x'\n[module]", "7", "offers.prompts: is a string, not true or false"},
 		"a claim twice":                       {"[module]", "[offers]\nprompts=['a','a']\n[module]", "7", "offers.prompts[1]: is a duplicate"},

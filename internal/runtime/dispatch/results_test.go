@@ -122,7 +122,7 @@ func TestReadResultIsListedWhereResultsAreShortened(t *testing.T) {
 			w.Write(t, hosttest.Files{"work/bulkhead.toml": c.config})
 			h := w.Open(t, w.Options())
 			list := hosttest.Request(t, h, "tools/list", "{}")
-			const entry = `{"name":"read_result","description":"Read more of a result that was too long. Its last text has the id and the offset.","inputSchema":`
+			const entry = `{"name":"read_result","description":"Read on in a result that was too long: its last text has id and offset, in bytes.","inputSchema":`
 			if strings.Contains(list, entry) != c.want || strings.Contains(list, `"readOnlyHint":true,"openWorldHint":false`) != (c.want || strings.Contains(c.config, "search")) {
 				t.Errorf("the list is %s", list)
 			}
@@ -264,7 +264,7 @@ func TestArgumentsOfReadResult(t *testing.T) {
 	h := w.Open(t, w.Options())
 	id := parseShortened(t, hosttest.Request(t, h, "tools/call", `{"name":"a_get"}`)).id
 	for arguments, want := range map[string]string{
-		`{}`: "do not match its schema", `{"id":"` + strings.Repeat("x", 65) + `"}`: "do not match its schema", `{"id":"` + id + `","offset":-1}`: "do not match its schema",
+		`{}`: "do not match its schema", `{"id":"` + strings.Repeat("x", 65) + `"}`: "has no result with this id", `{"id":3}`: "do not match its schema", `{"id":"` + id + `","Offset":3}`: "do not match its schema", `{"id":"` + id + `","offset":-1}`: "do not match its schema",
 		`{"id":"` + id + `","length":0}`: "do not match its schema", `{"id":"` + id + `","offset":1e300}`: "was called with the offset 1073741824, and the result has 16000 bytes",
 		`{"id":"` + id + `","offset":16000}`: "was called with the offset 16000", `{"id":"` + id + `","offset":15990.0,"length":3}`: `"text":"678"},{"type":"text","text":"[Bytes 15990 to 15993 of 16000`,
 		`{"id":"` + id + `","length":1e9}`: "[Bytes 0 to 7592 of 16000",
