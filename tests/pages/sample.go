@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,6 +66,14 @@ func calls() string {
 		}
 		fmt.Fprintf(&b, "{\"time\":%q,\"kind\":\"call\",\"id\":\"c%d\",\"plugin\":\"chant\",\"client\":%q,\"principal\":\"local\",\"method\":\"tools/call\",\"tool\":%q,\"outcome\":\"ok\",\"duration_us\":%d,\"bytes_in\":40,\"bytes_out\":900}\n",
 			now.Add(-time.Duration(200-i)*6*time.Hour).Format(time.RFC3339Nano), i, client, tool, 900+i*10)
+		if i%9 == 0 {
+			fmt.Fprintf(&b, "{\"time\":%q,\"kind\":\"refused\",\"id\":\"c%d\",\"plugin\":\"chant\",\"client\":%q,\"principal\":\"local\",\"method\":\"tools/call\",\"tool\":%q,\"outcome\":\"denied\",\"code\":\"denied\",\"operations\":[{\"op\":\"fs/write\",\"target\":%q,\"outcome\":\"denied\",\"count\":1}]}\n",
+				now.Add(-time.Duration(200-i)*6*time.Hour).Format(time.RFC3339Nano), i, client, tool, "/etc/"+hostile)
+		}
+		if i%11 == 0 {
+			fmt.Fprintf(&b, "{\"time\":%q,\"kind\":\"call\",\"id\":\"f%d\",\"plugin\":\"git\",\"client\":%q,\"principal\":\"token:ci\",\"method\":\"tools/call\",\"tool\":\"git_log\",\"outcome\":\"failed\",\"code\":\"timeout\",\"duration_us\":2000000}\n",
+				now.Add(-time.Duration(200-i)*6*time.Hour).Format(time.RFC3339Nano), i, client)
+		}
 	}
 	return b.String()
 }
@@ -118,7 +127,7 @@ func startSample(program, plugins string) (*sample, error) {
 	}
 	file := "file=" + strings.ReplaceAll(filepath.Join(dir, "bulkhead.toml"), "/", "%2f")
 	s.paths = []string{
-		"/grants", "/grants?client=ops", "/plugins", "/history", "/doctor", "/line?line=24&" + file,
+		"/grants", "/grants?client=ops", "/plugins", "/history?range=quarter", "/history?range=day&tool=" + url.QueryEscape(hostile), "/doctor", "/line?line=24&" + file,
 		"/narrow?plugin=chant&key=deny_tools&what=chant_spec_list", "/narrow?plugin=chant&key=read_only",
 	}
 	return s, nil

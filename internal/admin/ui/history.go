@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"math"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
@@ -83,6 +84,7 @@ var historyRanges = []struct {
 const (
 	maxHistoryRows   = 50
 	historySteps     = 60
+	historySpark     = 20
 	maxHistoryUpdate = 2 * time.Second // how long a request counts new records; the next request goes on
 )
 
@@ -203,7 +205,7 @@ func (m *historyModel) table(title, what string, rows []history.Row, link func(h
 	t := historyTable{Title: title, What: what, More: more}
 	for _, row := range rows {
 		name, href := link(row.Key)
-		t.Rows = append(t.Rows, historyRow{historyLink{Name: name, Href: href}, row.Figures(), chart.Blocks.Sparkline(row.Series)})
+		t.Rows = append(t.Rows, historyRow{historyLink{Name: name, Href: href}, row.Figures(), chart.Blocks.Sparkline(chart.Sum(row.Series, historySpark))})
 	}
 	m.Tables = append(m.Tables, t)
 }
@@ -233,7 +235,12 @@ func historyCharts(steps []historyStep, step time.Duration) []historyChart {
 			return float64(of(f))
 		})
 	}
-	count := func(v float64) string { return chart.Count(int64(v)) }
+	count := func(v float64) string {
+		if v < 10 { // half of an odd number
+			return strconv.FormatFloat(v, 'g', 2, 64)
+		}
+		return chart.Count(int64(v))
+	}
 	plots := []chart.Plot{
 		{ID: "calls", Title: "Calls", Bars: true, Format: count, Series: []chart.Series{
 			values("calls", func(f history.Figures) float64 { return float64(f.Calls) }), values("errors", func(f history.Figures) float64 { return float64(f.Errors) }),

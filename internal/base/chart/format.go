@@ -24,7 +24,7 @@ func Bytes(n int64) string {
 	if text := Count(n); text[len(text)-1] >= 'A' {
 		return text + "B"
 	}
-	return fmt.Sprint(n) + " bytes"
+	return fmt.Sprint(n) + " B"
 }
 
 // Duration formats a duration with few digits; zero as a dash.

@@ -16,7 +16,7 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%d µs: %s, want %s", n, got, want)
 		}
 	}
-	if got := Bytes(12) + " " + Bytes(12_000); got != "12 bytes 12kB" {
+	if got := Bytes(12) + " " + Bytes(12_000); got != "12 B 12kB" {
 		t.Error(got)
 	}
 }

@@ -2,7 +2,10 @@
 // mean. Begin with Glyphs and Lines.
 package chart
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Glyphs are the characters of text charts.
 type Glyphs struct {
@@ -31,6 +34,23 @@ func (g Glyphs) Sparkline(values []int64) string {
 		line.WriteRune(g.levels[scale(v, top, len(g.levels))-1])
 	}
 	return line.String()
+}
+
+// Sum adds neighbours, so that at most n values remain.
+func Sum(values []int64, n int) []int64 {
+	size := (len(values) + n - 1) / n
+	if size <= 1 {
+		return values
+	}
+	var sums []int64
+	for group := range slices.Chunk(values, size) {
+		sum := int64(0)
+		for _, v := range group {
+			sum += v
+		}
+		sums = append(sums, sum)
+	}
+	return sums
 }
 
 // Bar draws value as a bar that has width characters for top. Any value above zero is visible.

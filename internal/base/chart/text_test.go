@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"unicode/utf8"
 )
@@ -27,5 +28,17 @@ func TestTextCharts(t *testing.T) {
 		if n := utf8.RuneCountInString(Blocks.Bar(v, math.MaxInt64, 8) + Blocks.Sparkline([]int64{v, math.MaxInt64})); n > 10 {
 			t.Errorf("%d has %d characters", v, n)
 		}
+	}
+}
+
+func TestSum(t *testing.T) {
+	values := []int64{1, 2, 3, 4, 5}
+	for n, want := range map[int][]int64{1: {15}, 2: {6, 9}, 3: {3, 7, 5}, 4: {3, 7, 5}, 5: values, 9: values} {
+		if got := Sum(values, n); !slices.Equal(got, want) {
+			t.Errorf("%d: got %v, want %v", n, got, want)
+		}
+	}
+	if got := Sum(nil, 3); len(got) != 0 {
+		t.Error(got)
 	}
 }
