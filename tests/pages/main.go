@@ -64,9 +64,10 @@ func run(chromium, axe, out, program, plugins string) error {
 	}
 	shown := 0
 	for _, path := range s.paths {
+		short, _, _ := strings.Cut(path, "&file=") // which differs from run to run
 		for _, size := range sizes {
 			for _, theme := range []string{"light", "dark"} {
-				name := strings.Trim(strings.NewReplacer("/", "-", "?", "-", "&", "-", "=", "-", "%", "").Replace(path), "-")
+				name := strings.Trim(strings.NewReplacer("/", "-", "?", "-", "&", "-", "=", "-", "%", "").Replace(short), "-")
 				b.open(ctx, path, fmt.Sprintf("%.40s-%s-%s", name, size.name, theme), size.width, size.height, theme)
 				shown++
 			}

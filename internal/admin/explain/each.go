@@ -34,6 +34,9 @@ func EachClient(o discovery.Options, v *catalog.Catalog) []Granted {
 	for i := range v.Clients.Tables {
 		t := &v.Clients.Tables[i]
 		c := Client{Name: t.Name, Admitted: true, Table: t.Name, By: t.Match.String(), Projects: t.Projects, table: t, dir: unknownDir}
+		if !c.AllowsProject("") {
+			c.By += "; only for projects of [[projects]], and not for the server's own"
+		}
 		all = append(all, c.granted(o, v, t.Position("")))
 	}
 	if v.Clients.AdmitsOthers() {

@@ -205,6 +205,9 @@ func TestNarrowingsAreAcceptedAndRemoveWhatTheySay(t *testing.T) {
 			if n.Lines != c.lines || n.Replaces != c.replaces || n.At.Line != c.line || n.Problem != "" {
 				t.Errorf("got %q at line %d, replaces = %v, %s", n.Lines, n.At.Line, n.Replaces, n.Problem)
 			}
+			if want := fmt.Sprintf("${EDITOR:-vi} +%d %s", c.line, w.Path("work/bulkhead.toml")); n.Edit != want {
+				t.Errorf("the command is %q, want %q", n.Edit, want)
+			}
 			var removed []string
 			for _, l := range n.Changes {
 				if l.Change == "removed" {

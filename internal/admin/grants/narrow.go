@@ -9,6 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -20,6 +21,7 @@ type Narrowing struct {
 	Plugin, Words string
 	At            config.Position    // of the key to change, or else of the table to which it is added
 	Replaces      bool               // whether the table has the key
+	Edit          string             // command that opens the file there
 	Lines         string             // TOML
 	Commands      []string           // to run after the change
 	Changes       []review.GrantLine // what differs for clients without a table
@@ -69,7 +71,8 @@ func Narrow(o discovery.Options, plugin, key, what string) (*Narrowing, error) {
 	if was.Problem == "" {
 		n.Problem = is.Problem
 	}
-	n.Commands = []string{"bulkhead policy " + plugin}
+	n.Edit = fmt.Sprintf("${EDITOR:-vi} +%d %s", n.At.Line, visible.ShellWord(n.At.File))
+	n.Commands = []string{"bulkhead policy " + visible.ShellWord(plugin)}
 	if source, err := discovery.FindConfig(o); err == nil && source.By.NeedsTrust() {
 		n.Commands = append([]string{"bulkhead trust"}, n.Commands...)
 	}

@@ -94,10 +94,13 @@ func items(o discovery.Options) ([]store.Item, error) {
 
 func describe(p *catalog.Plugin, pins []install.Pin, stored []store.Item) Plugin {
 	d := Plugin{
-		Name: p.Name, Dir: p.Entry.Path, From: p.Entry.From, Problem: p.Problem, Warnings: p.Problems.Warnings(), Offered: len(p.Tools), MustBeSigned: p.Entry.Signer.String(),
+		Name: p.Name, Dir: p.Entry.Path, From: p.Entry.From, Problem: p.Problem, Warnings: p.Problems.Warnings(), MustBeSigned: p.Entry.Signer.String(),
 	}
 	if p.Entry.File != "" {
 		d.At = []config.Position{p.Entry.Position("")}
+	}
+	if p.Problem == "" {
+		d.Offered = len(p.Tools)
 	}
 	if p.Manifest != nil {
 		d.Version, d.Description, d.Tools = p.Manifest.Version, p.Manifest.Description, len(p.Manifest.Tools)

@@ -14,7 +14,6 @@ import (
 func doctorPage(o discovery.Options) Page {
 	type model struct {
 		OK     bool
-		Dir    string
 		Checks []doctor.Check
 	}
 	var one sync.Mutex // an examination compiles and starts modules
@@ -24,7 +23,7 @@ func doctorPage(o discovery.Options) Page {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		m := model{Dir: o.System.Dir, Checks: doctor.Examine(ctx, o)}
+		m := model{Checks: doctor.Examine(ctx, o)}
 		m.OK = !slices.ContainsFunc(m.Checks, func(c doctor.Check) bool { return c.Outcome == doctor.CheckFailed })
 		return m, nil
 	}}

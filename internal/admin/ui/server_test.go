@@ -54,7 +54,6 @@ func start(t *testing.T, pages ...Page) *running {
 		pages = []Page{{Path: "/hello", Title: "Hello", Template: "doctor.html", Model: func(context.Context, url.Values) (any, error) {
 			return struct {
 				OK     bool
-				Dir    string
 				Checks []doctor.Check
 			}{}, nil
 		}}}
