@@ -30,7 +30,7 @@ type Series struct {
 // Sizes of a Plot in units of its view box.
 const (
 	plotWidth, plotHeight = 720, 220
-	left, right           = 64, 12
+	left, right           = 84, 12
 	above, below          = 30, 24
 	ticks                 = 6
 )
