@@ -18,8 +18,9 @@ func newDoctor() *cobra.Command {
 		Short: "Check the installation: directories, config, and every plugin",
 		Long: `Check the host's environment: platform, project, the organisation's ceiling if there is
 one, config, confinement, the cache of compiled modules, state directory, audit log,
-credentials. Load the module of each plugin and ask it for its handlers. Each check
-prints a line, with a remedy if there is a problem.
+credentials, and the skills of projects, if the config offers them. Load the module of
+each plugin and ask it for its handlers. Each check prints a line, with a remedy if there
+is a problem.
 
 With --ceiling, show instead what would change on this machine if FILE were its ceiling
 (/etc/bulkhead/bulkhead.toml), before it is rolled out: for the config in force, your own

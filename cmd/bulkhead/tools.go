@@ -25,8 +25,9 @@ func newTools() *cobra.Command {
 		Use:   "tools [flags]",
 		Short: "List the tools that would be offered, and why others would not",
 		Long: `List the tools that would be offered, and why others would not. The first lines name
-the config in force, and those that it takes precedence over. With --client, list what
-a client over HTTP would be offered.
+the config in force, and those that it takes precedence over; the last ones the skills of
+the project, if the config offers them. With --client, list what a client over HTTP would
+be offered.
 
 With --tokens, list what each tool of the list costs a model: its name, description and
 schema in bytes and in tokens, which are estimated as docs/context.md describes.
