@@ -127,7 +127,7 @@ func (s *loaded) round(client *http.Client, calls int) {
 }
 
 // ticks returns the processor time of the server and of its workers, also of those that have ended.
-func (s *loaded) ticks() (sum int) {
+func (s *server) ticks() (sum int) {
 	of := func(pid, fields int) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
@@ -143,7 +143,7 @@ func (s *loaded) ticks() (sum int) {
 		}
 	}
 	of(s.cmd.Process.Pid, 4)
-	for _, pid := range s.server.workers() {
+	for _, pid := range s.workers() {
 		of(pid, 2)
 	}
 	return sum

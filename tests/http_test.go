@@ -16,7 +16,7 @@ import (
 )
 
 // httpURL waits for the log line with the URL of the MCP endpoint.
-func httpURL(t *testing.T, s *server) string {
+func httpURL(t testing.TB, s *server) string {
 	t.Helper()
 	pattern := regexp.MustCompile(`url=(http\S+)`)
 	for range 1000 {

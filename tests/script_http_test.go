@@ -23,7 +23,7 @@ type heldSite struct {
 	release chan struct{} // answers one request for each item, or all of them when it is closed
 }
 
-func serveHeldSite(t *testing.T) *heldSite {
+func serveHeldSite(t testing.TB) *heldSite {
 	s := &heldSite{arrived: make(chan string, 100), gone: make(chan string, 100), release: make(chan struct{})}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/held" {
@@ -54,7 +54,7 @@ type scriptTeam struct {
 }
 
 // serveScriptTeam serves the plugins filesystem, time and fetch to users with tokens. tables are the tables of [[clients]].
-func serveScriptTeam(t *testing.T, server, tables string, users ...string) *scriptTeam {
+func serveScriptTeam(t testing.TB, server, tables string, users ...string) *scriptTeam {
 	t.Helper()
 	runner := otherPlugin(t, "script")
 	plugins := builtPlugins(t, "../plugins/filesystem", "../plugins/time", "../plugins/fetch")
@@ -75,7 +75,7 @@ func serveScriptTeam(t *testing.T, server, tables string, users ...string) *scri
 }
 
 // token runs a command about the tokens of the server.
-func (s *scriptTeam) token(t *testing.T, args ...string) string {
+func (s *scriptTeam) token(t testing.TB, args ...string) string {
 	t.Helper()
 	command := exec.Command(built.program(t), append([]string{"token"}, append(args, "--config", s.config)...)...)
 	command.Env = s.env
