@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -180,8 +181,15 @@ type scriptRecord struct {
 	Subject, Name                                   string // of a new token
 }
 
+// records ends the server, which writes a record after the response to its call, and returns all of them.
 func (s *scriptTeam) records() (all []scriptRecord) {
 	s.t.Helper()
+	if s.cmd.ProcessState == nil {
+		if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			s.t.Fatal(err)
+		}
+		s.exit()
+	}
 	names := map[string]string{}
 	for line := range strings.Lines(readFile(s.t, s.audit)) {
 		var r scriptRecord
