@@ -33,7 +33,7 @@ type contextSpec struct {
 
 // contextChange is a change of openspec.
 type contextChange struct {
-	name        string
+	name, dir   string // dir has the date if the change is archived
 	archived    bool
 	touches     []string // capabilities
 	removes     []string // capabilities of which it removes a requirement
@@ -150,9 +150,11 @@ func (p *contextProject) addCapabilities(random *rand.Rand, specs, changes int) 
 	for i := range changes {
 		c := contextChange{name: fmt.Sprintf("%s-%s-%d", strings.ToLower(pick(random, contextVerbs)), pick(random, contextThings), i), archived: i%3 == 2, tasks: 2 + random.IntN(6)}
 		c.done = random.IntN(c.tasks + 1)
-		dir := "project/openspec/changes/" + c.name
+		c.dir = c.name
+		dir := "project/openspec/changes/" + c.dir
 		if c.archived {
-			dir = fmt.Sprintf("project/openspec/changes/archive/2026-%02d-%02d-%s", 1+i%9, 1+i%28, c.name)
+			c.dir = fmt.Sprintf("2026-%02d-%02d-%s", 1+i%9, 1+i%28, c.name)
+			dir = "project/openspec/changes/archive/" + c.dir
 		}
 		for range 1 + random.IntN(3) {
 			name := names[random.IntN(len(names))]
