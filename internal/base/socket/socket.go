@@ -88,6 +88,20 @@ type listener struct {
 	closed sync.Once
 }
 
+// Accept implements net.Listener. Connections of other users, except root, are closed: where the modes of directories do not keep them out.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		if isUser(conn) {
+			return conn, nil
+		}
+		_ = conn.Close()
+	}
+}
+
 // Addr implements net.Listener.
 func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "unix"} }
 
