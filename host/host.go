@@ -55,6 +55,7 @@ type Host struct {
 	http served // state of a server that ServeHTTP runs
 
 	measured measured // what is measured while it serves
+	watched  watched  // who is told of what happens now
 
 	quotas quota.Book            // what its clients use of their quotas
 	views  atomic.Pointer[views] // what its clients are offered; nil before it has started

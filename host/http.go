@@ -92,6 +92,7 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 		return err
 	}
 	defer end()
+	defer h.watch("http")()
 	h.options.Log.Info("serving MCP over HTTP", "url", url, "token", at.token)
 	if o.Listening != nil {
 		o.Listening(url)

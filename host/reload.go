@@ -125,6 +125,7 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 		return err
 	}
 	measured.commit()
+	h.updateWatched(found)
 	h.rejected = nil
 	if next.ServesSame(old) { // only messages that name a line differ
 		h.options.Log.Log(unchanged, notChanged)

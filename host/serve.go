@@ -40,6 +40,7 @@ func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	} else { // several clients may start a server with one config, and the tools matter more
 		h.options.Log.Error("the metrics of this server cannot be read", "reason", reasonOf(err))
 	}
+	defer h.watch("stdio")()
 	warming, stop := context.WithCancel(ctx)
 	defer stop()
 	h.dispatcher.Warm(warming)

@@ -54,6 +54,7 @@ func (c *Config) readAudit(t *tomlfile.Table) {
 		OnFailure: t.OneOf("on_failure", FailOpen, FailClosed),
 		Also:      readCopies(t, runtime.GOOS, AuditJournald, AuditSyslog, AuditStdout),
 		Metrics:   readMetrics(t, runtime.GOOS),
+		Live:      readLive(t, runtime.GOOS),
 		Source:    t.FileOf("file"),
 		Line:      t.LineOf("file"),
 	}
@@ -77,7 +78,9 @@ func readCopies(t *tomlfile.Table, system string, allowed ...string) []string {
 func (a *Audit) HasCopy(to string) bool { return a != nil && slices.Contains(a.Also, to) }
 
 // Equal reports whether two tables have the same settings. Both may be nil.
-func (a *Audit) Equal(b *Audit) bool { return a.SameLog(b) && a.MetricsAt() == b.MetricsAt() }
+func (a *Audit) Equal(b *Audit) bool {
+	return a.SameLog(b) && a.MetricsAt() == b.MetricsAt() && a.HasLiveState() == b.HasLiveState()
+}
 
 // SameLog reports whether two tables have the same settings of the audit log. Both may be nil.
 func (a *Audit) SameLog(b *Audit) bool {
@@ -85,7 +88,7 @@ func (a *Audit) SameLog(b *Audit) bool {
 		return a == b
 	}
 	x, y := *a, *b
-	x.Line, y.Line, x.Metrics, y.Metrics = 0, 0, Metrics{}, Metrics{}
+	x.Line, y.Line, x.Metrics, y.Metrics, x.Live, y.Live = 0, 0, Metrics{}, Metrics{}, false, false
 	return reflect.DeepEqual(x, y)
 }
 
@@ -95,6 +98,19 @@ func (a *Audit) MetricsAt() Metrics {
 		return Metrics{}
 	}
 	return a.Metrics
+}
+
+// HasLiveState reports whether the user's other programs can read the live state of servers. a may be nil.
+func (a *Audit) HasLiveState() bool { return a != nil && a.Live }
+
+// readLive reads the key live on a system with that GOOS.
+func readLive(t *tomlfile.Table, system string) bool {
+	const key = "live"
+	if system == "windows" && t.Bool(key, false) {
+		t.Fault(key, "needs a socket that only the user can read, which this program has on other systems than Windows", "remove it")
+		return false
+	}
+	return t.Bool(key, false)
 }
 
 // readFile validates the absolute path *file, which is the value of key in t, and cleans *file. name is the full name of key.

@@ -124,8 +124,10 @@ type Audit struct {
 	// Also is where a copy of each record goes: AuditJournald, AuditSyslog or AuditStdout.
 	Also    []string
 	Metrics Metrics
-	Source  string // path of the config file that sets File
-	Line    int    // line of the key file in Source
+	// Live is whether the user's other programs can read the live state of servers.
+	Live   bool
+	Source string // path of the config file that sets File
+	Line   int    // line of the key file in Source
 }
 
 // Credential is a [credentials.NAME] table: a header that the host adds to requests, and the source of the header's value.

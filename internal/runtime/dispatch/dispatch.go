@@ -24,6 +24,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/live"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/results"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/secret"
@@ -57,6 +58,7 @@ type Dispatcher struct {
 
 	current atomic.Pointer[generation]
 	metrics atomic.Pointer[metrics.Metrics] // nil: nothing is measured
+	watched atomic.Pointer[live.State]      // nil: nobody can read the live state
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // stops background work

@@ -37,6 +37,9 @@ func (g *generation) write(r audit.Record) error {
 	if m := g.dispatcher.metrics.Load(); m != nil {
 		m.Record(&r, "", nil)
 	}
+	if s := g.dispatcher.watched.Load(); s != nil {
+		s.Record(&r)
+	}
 	return g.audit.Write(r)
 }
 
@@ -44,6 +47,9 @@ func (g *generation) write(r audit.Record) error {
 func (v *view) write(r audit.Record, times *call.Times) error {
 	if m := v.generation.dispatcher.metrics.Load(); m != nil {
 		m.Record(&r, v.catalog.Key.Client, times)
+	}
+	if s := v.generation.dispatcher.watched.Load(); s != nil {
+		s.Record(&r)
 	}
 	return v.generation.audit.Write(r)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/live"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -61,8 +62,14 @@ func TestMeasuringIsFreeWhenOff(t *testing.T) {
 		t.Errorf("a call costs %v allocations with metrics, and %v without", on, off)
 	}
 	d.Measure(nil)
+	state := live.New("stdio", d.AddState)
+	d.Watch(state)
+	if on := recorded(); on > off+3 || len(state.Snapshot().Ended) == 0 { // call.Times, live.Running and its growing lists
+		t.Errorf("a call costs %v allocations with live state, and %v without: %+v", on, off, state.Snapshot())
+	}
+	d.Watch(nil)
 	if again := recorded(); again != off || runtime.NumGoroutine() > goroutines {
-		t.Errorf("after metrics were switched off, a call costs %v allocations, before %v; %d goroutines, before %d", again, off, runtime.NumGoroutine(), goroutines)
+		t.Errorf("after metrics and live state were switched off, a call costs %v allocations, before %v; %d goroutines, before %d", again, off, runtime.NumGoroutine(), goroutines)
 	}
 }
 
@@ -85,6 +92,33 @@ func TestMetricsOfQueues(t *testing.T) {
 		if !strings.Contains(page, want+"\n") {
 			t.Errorf("the page lacks %s:\n%s", want, page)
 		}
+	}
+	for _, q := range calls {
+		q.place.leave()
+	}
+}
+
+// TestStateHasQueuesAndCalls looks at the live state while calls wait and run, and at a refused one.
+func TestStateHasQueuesAndCalls(t *testing.T) {
+	d := opened()
+	state := live.New("http", d.AddState)
+	d.Watch(state)
+	g := d.acquire()
+	defer g.release()
+	p := g.first.plugins[0]
+	p.lane.queue.resize(1)
+	var calls []*queued
+	for range 3 {
+		q := p.enqueue(call.Request{Principal: &call.Principal{ID: "local"}}, true)
+		p.lane.queue.ask(&q.place)
+		calls = append(calls, q)
+	}
+	if err := g.first.write(audit.Record{Kind: audit.KindRefused, Plugin: p.Name, Outcome: audit.Denied, Code: "denied"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	now := state.Snapshot()
+	if len(now.Workers) == 0 || now.Workers[0] != (live.Worker{Plugin: p.Name, Running: 1, Waiting: 2, Slots: 1}) || now.Memory.Budget != 1<<30 || len(now.Refused) != 1 {
+		t.Errorf("%+v", now)
 	}
 	for _, q := range calls {
 		q.place.leave()

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -45,6 +46,10 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	record.BytesIn, record.Arguments, record.Round = int64(len(q.Params)), q.Arguments, q.Interaction.Round
 	if q.view.generation.dispatcher.metrics.Load() != nil {
 		q.Times = &call.Times{}
+	}
+	if s := q.view.generation.dispatcher.watched.Load(); s != nil {
+		q.Times = cmp.Or(q.Times, &call.Times{})
+		defer s.End(s.Begin(&record, q.Times))
 	}
 	if q.Task != "" {
 		begun := q.view.recordOf(q.Request, q.plugin)

@@ -65,10 +65,12 @@ func (q *queued) start(ctx context.Context) error {
 	patience := q.plugin.Grant.Limits.Queue
 	if q.Times != nil {
 		q.Times.Queued = time.Now()
+		q.Times.Reach(call.PhaseQueued)
 	}
 	err := q.place.start(ctx, patience)
 	if q.Times != nil && err == nil {
 		q.Times.Started = time.Now()
+		q.Times.Reach(call.PhaseStarted)
 	}
 	if errors.Is(err, errNoSlot) {
 		return q.failed(&engine.Error{Code: engine.CodeQueue,

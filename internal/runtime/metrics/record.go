@@ -15,6 +15,9 @@ var limitCodes = []string{
 	string(engine.CodeOutputSize), string(engine.CodeOperations), string(engine.CodeLogSize),
 }
 
+// IsLimit reports whether a code is that of a failure which a limit causes.
+func IsLimit(code string) bool { return slices.Contains(limitCodes, code) }
+
 // Record counts what an audit record is about. client is the table of [[clients]] that applies; empty: there is none. times may be nil.
 func (m *Metrics) Record(r *audit.Record, client string, times *call.Times) {
 	switch r.Kind {
@@ -52,7 +55,7 @@ func (m *Metrics) call(r *audit.Record, client string, times *call.Times) {
 	}
 	if r.Code != "" && (r.Outcome == audit.Failed || r.Outcome == audit.Denied) {
 		m.failures.Add(1, r.Plugin, r.Code)
-		if slices.Contains(limitCodes, r.Code) {
+		if IsLimit(r.Code) {
 			m.limits.Add(1, r.Plugin, r.Code)
 		}
 	}

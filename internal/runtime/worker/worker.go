@@ -114,6 +114,7 @@ func (s *Supervisor) Call(ctx context.Context, r Hooked) (call.Result, error) {
 	began := time.Now()
 	if r.Times != nil {
 		r.Times.Ready = began
+		r.Times.Reach(call.PhaseReady)
 	}
 	result, err := s.attempt(ctx, p, r, claim)
 	var lost *lostError
