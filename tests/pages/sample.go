@@ -127,7 +127,7 @@ func startSample(program, plugins string) (*sample, error) {
 	}
 	file := "file=" + strings.ReplaceAll(filepath.Join(dir, "bulkhead.toml"), "/", "%2f")
 	s.paths = []string{
-		"/grants", "/grants?client=ops", "/plugins", "/history?range=quarter", "/history?range=day&tool=" + url.QueryEscape(hostile), "/doctor", "/line?line=24&" + file,
+		"/grants", "/grants?client=ops", "/live", "/plugins", "/history?range=quarter", "/history?range=day&tool=" + url.QueryEscape(hostile), "/doctor", "/line?line=24&" + file,
 		"/narrow?plugin=chant&key=deny_tools&what=chant_spec_list", "/narrow?plugin=chant&key=read_only",
 	}
 	return s, nil

@@ -40,10 +40,19 @@ type layout struct {
 	Error string
 }
 
+// listing is what the templates of tables are executed with.
+type listing struct {
+	Caption string
+	Rows    any
+}
+
 var functions = template.FuncMap{
-	"date": func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
-	"join": strings.Join,
-	"add":  func(a, b int) int { return a + b },
+	"date":  func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
+	"clock": func(t time.Time) string { return t.Local().Format("15:04:05") },
+	"age":   func(now, since time.Time) string { return chart.Duration(max(0, now.Sub(since))) },
+	"join":  strings.Join,
+	"list":  func(caption string, rows any) any { return listing{caption, rows} },
+	"add":   func(a, b int) int { return a + b },
 
 	"count": chart.Count,
 	"bytes": chart.Bytes,

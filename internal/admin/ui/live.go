@@ -1,0 +1,67 @@
+package ui
+
+import (
+	"context"
+	"net/url"
+	"reflect"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/servers"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+)
+
+// liveInterval is how often the sockets of servers are read while a page is open.
+const liveInterval = time.Second
+
+// livePage shows what the running servers of the user do now. With JavaScript, it is updated.
+func livePage(o discovery.Options) Page {
+	return Page{
+		Path: "/live", Title: "Live", Template: "live.html",
+		Model: func(ctx context.Context, _ url.Values) (any, error) { return servers.NewWatcher(o).Look(ctx) },
+		Events: func(ctx context.Context, _ url.Values, send func(block string, model any) error) error {
+			return follow(ctx, servers.NewWatcher(o).Look, liveInterval, func(s *servers.Servers) error { return send("servers", s) })
+		},
+	}
+}
+
+// follow calls show with what look returns, at intervals at which it has changed, until ctx ends.
+func follow(ctx context.Context, look func(context.Context) (*servers.Servers, error), interval time.Duration, show func(*servers.Servers) error) error {
+	ticks := time.NewTicker(interval)
+	defer ticks.Stop()
+	var last *servers.Servers
+	for {
+		now, err := look(ctx)
+		if err != nil {
+			return err
+		}
+		if last == nil || !same(last, now) {
+			if err := show(now); err != nil {
+				return err
+			}
+			last = now
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticks.C:
+		}
+	}
+}
+
+// same reports whether two states show the same. The ages of calls that run always differ.
+func same(a, b *servers.Servers) bool {
+	x, y := timeless(a), timeless(b)
+	return reflect.DeepEqual(x, y)
+}
+
+func timeless(s *servers.Servers) servers.Servers {
+	t := *s
+	t.Servers = nil
+	for _, one := range s.Servers {
+		if len(one.Calls) == 0 {
+			one.Time = time.Time{}
+		}
+		t.Servers = append(t.Servers, one)
+	}
+	return t
+}

@@ -1,0 +1,132 @@
+//go:build unix
+
+package ui
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/servers"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/live"
+)
+
+// liveOf serves the page Live of an installation with a server that has this state.
+func liveOf(t *testing.T) (r *running, state *live.State) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "u") // whose path leaves room for the name of a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	env := map[string]string{"XDG_STATE_HOME": filepath.Join(dir, "s"), "HOME": dir}
+	o := discovery.Options{System: discovery.System{Dir: dir, LookupEnv: func(name string) (string, bool) { value, ok := env[name]; return value, ok }}}
+	at, err := discovery.StateDir(o.System)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state = live.New("stdio", func(s *live.Snapshot) { s.Config, s.Workers = hostileText, []live.Worker{{Plugin: hostileText}} })
+	server, err := live.Listen(live.Dir(at), state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return start(t, livePage(o)), state
+}
+
+// TestLivePageShowsHostileStateAsText has every name that a client, a plugin or a directory chooses, on the page and in its events.
+func TestLivePageShowsHostileStateAsText(t *testing.T) {
+	r, state := liveOf(t)
+	for _, name := range append(hostileNames, "</textarea>\n\ndata: x\nevent: y") {
+		record := audit.Record{
+			ID: name, Plugin: name, Method: name, Tool: name, Via: name, Principal: name, Client: name, Project: name, Code: name, Reason: name, Time: time.Now(),
+			Operations: []audit.Operation{{Op: "file/" + name, Target: "/" + name}, {Op: name}},
+		}
+		state.Begin(&record, &call.Times{})
+		for _, outcome := range []audit.Outcome{audit.Denied, audit.Asked, audit.Outcome(name)} {
+			for _, kind := range []audit.Kind{audit.KindCall, audit.KindRefused} {
+				record.Kind, record.Outcome = kind, outcome
+				state.Record(&record)
+			}
+		}
+	}
+	cookie := r.open()
+	answer, page := r.request(http.MethodGet, "/live", cookie)
+	if answer.StatusCode != http.StatusOK || !strings.Contains(page, "Calls that run") {
+		t.Fatalf("%s: %s", answer.Status, page)
+	}
+	begin, end := strings.Index(page, "<body>"), strings.LastIndex(page, "</body>")
+	stream := nextEvent(t, r, cookie)
+	for name, text := range map[string]string{"page": page[begin:end], "events": stream} {
+		if found := unexpected(strings.ReplaceAll(strings.ReplaceAll(text, "<br>", ""), "<details>", "")); found != "" {
+			t.Errorf("the %s has %s: %s", name, found, text)
+		}
+		if strings.Count(text, "&lt;script&gt;") == 0 || strings.ContainsAny(text, "\u202e\u200b") {
+			t.Errorf("the %s: %s", name, text)
+		}
+	}
+}
+
+// nextEvent returns the data of the first event of the page.
+func nextEvent(t *testing.T, r *running, cookie func(*http.Request)) string {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+r.authority+"/live/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookie(q)
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var data strings.Builder
+	lines := bufio.NewReader(answer.Body)
+	for {
+		line, err := lines.ReadString('\n')
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case line == "\n":
+			return data.String()
+		case strings.HasPrefix(line, "data: "):
+			data.WriteString(strings.TrimPrefix(line, "data: "))
+		case line != "event: servers\n":
+			t.Fatalf("the stream has the line %q", line)
+		}
+	}
+}
+
+// TestLiveEventsAreSentOnChanges has states of which some are the same.
+func TestLiveEventsAreSentOnChanges(t *testing.T) {
+	at := func(second int64, calls ...live.Call) *servers.Servers {
+		return &servers.Servers{Servers: []servers.Server{{Snapshot: live.Snapshot{PID: 1, Time: time.Unix(second, 0), Calls: calls}}}}
+	}
+	states := []*servers.Servers{at(1), at(2), at(3, live.Call{ID: "a"}), at(4, live.Call{ID: "a"}), at(5), at(6), {}}
+	ctx, stop := context.WithCancel(t.Context())
+	shown, i := "", 0
+	err := follow(ctx, func(context.Context) (*servers.Servers, error) {
+		i++
+		return states[i-1], nil
+	}, time.Microsecond, func(s *servers.Servers) error {
+		if len(s.Servers) == 0 {
+			stop()
+			return nil
+		}
+		shown += fmt.Sprint(s.Servers[0].Time.Unix())
+		return nil
+	})
+	if shown != "1345" || !errors.Is(err, context.Canceled) {
+		t.Errorf("shown %s, %v", shown, err)
+	}
+}
