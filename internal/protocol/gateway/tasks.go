@@ -115,7 +115,7 @@ func (c *clientRequest) respondWithTask(ctx context.Context, queued Queued, rele
 	}
 	if err != nil {
 		c.abandon(queued)
-		c.end(nil, taskError(err), release)
+		c.end(nil, c.taskError(err), release)
 		return
 	}
 	running, stop := context.WithCancel(runs.ctx)
@@ -141,8 +141,8 @@ func (c *clientRequest) abandon(queued Queued) {
 	answered(queued)
 }
 
-// taskError returns the error for a request about tasks that failed.
-func taskError(err error) *abi.Error {
+// taskError returns the error for a request about tasks that failed. Only the local user gets a reason that may name paths of the server.
+func (c *clientRequest) taskError(err error) *abi.Error {
 	var invalid *tasks.AnswerError
 	switch {
 	case errors.Is(err, tasks.ErrUnknown):
@@ -153,8 +153,15 @@ func taskError(err error) *abi.Error {
 		return &abi.Error{Code: codeServerError, Message: err.Error()}
 	case errors.Is(err, context.Canceled):
 		return shuttingDown()
+	case errors.Is(err, tasks.ErrElsewhere):
+		return &abi.Error{Code: abi.CodeInternal, Message: err.Error()}
 	}
-	return &abi.Error{Code: abi.CodeInternal, Message: err.Error()}
+	c.session.g.log.Error("a request about a task failed", "method", c.Method, "reason", err)
+	message := "failed on the server, whose log has the reason"
+	if c.Principal.ID == LocalUser.ID {
+		message = err.Error()
+	}
+	return &abi.Error{Code: abi.CodeInternal, Message: message}
 }
 
 // runTask executes the request of a task, as often as it asks the client, and ends the task.
@@ -264,7 +271,7 @@ func (r taskRequest) Execute(context.Context, Notifier) (call.Result, error) {
 		r.session.view.backend.ReportRefused(r.Request)
 	}
 	if err != nil {
-		return call.Result{}, taskError(err)
+		return call.Result{}, r.taskError(err)
 	}
 	return call.Result{Body: body}, nil
 }

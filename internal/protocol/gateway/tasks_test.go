@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -143,6 +145,24 @@ func TestTaskBelongsToItsPrincipal(t *testing.T) {
 		if !ended {
 			close(h.release)
 			s.await("ann", id, `"status":"completed"`)
+		}
+	}
+}
+
+// The reason of a failure of the store names paths of the server.
+func TestReasonsOfTasksAreForTheLocalUser(t *testing.T) {
+	s := newTaskServer(t, &held{})
+	state := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(state, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.gateway.KeepTasks(tasks.In(state, hclog.NewNullLogger()))
+	for by, want := range map[string]bool{"ann": false, LocalUser.ID: true} {
+		for method, params := range map[string]string{"tools/call": `"name":"echo","arguments":{}`, "tasks/get": `"taskId":"` + tasks.NewID() + `"`} {
+			got := s.request(by, method, params+","+taskMeta)
+			if !strings.HasPrefix(got, "error -32603: ") || strings.Contains(got, "secret") != want {
+				t.Errorf("%s of %s: got %s", method, by, got)
+			}
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 //
 // Principals take turns: the next call is the first one of the principal whose last turn was the longest ago. A call that writes keeps its turn
 // while calls run, and no other call begins. So a call that is the first of its principal waits for at most one call of each other principal;
-// with concurrent reads, which take turns of their own, for two.
+// with concurrent reads, which take turns of their own, for two. Tasks, which take minutes, leave one slot to other calls.
 type queue struct {
 	mu              sync.Mutex
 	concurrentReads bool // whether reads are not ordered: see manifest.ReadsConcurrent
@@ -25,6 +25,7 @@ type queue struct {
 	looseFirst      bool   // whether a call that is not ordered is the next one, if there are both
 
 	reads, writes int // ordered calls that run
+	tasks         int // tasks that run
 	unordered     int // calls in the queue that are not ordered
 	turned        time.Time
 }
@@ -42,6 +43,7 @@ type place struct {
 	line          *line
 	write         bool
 	ordered       bool
+	task          bool // set before start
 	before, after *place
 
 	asked   bool          // the call waits for its start
@@ -155,7 +157,7 @@ func (q *queue) withdraw(p *place) bool {
 func (q *queue) patienceLeft(p *place, patience time.Duration, now time.Time) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.free > 0 || !p.isNext() || p.ordered && !q.allows(p) {
+	if q.hasSlot(p) || !p.isNext() || p.ordered && !q.allows(p) {
 		return patience
 	}
 	since := p.since
@@ -197,6 +199,9 @@ func (p *place) leave() {
 	} else {
 		p.after.before = p.before
 	}
+	if p.started && p.task {
+		q.tasks--
+	}
 	switch {
 	case !p.ordered:
 		q.unordered--
@@ -233,6 +238,9 @@ func (q *queue) startNext() {
 		q.free--
 		q.clock++
 		p.started = true
+		if p.task {
+			q.tasks++
+		}
 		switch {
 		case !p.ordered:
 			p.line.loose = q.clock
@@ -286,12 +294,17 @@ func (q *queue) longestWaiting(ordered bool) (found *place) {
 // allows reports whether an ordered call may run beside those that run.
 func (q *queue) allows(p *place) bool { return q.writes == 0 && (!p.write || q.reads == 0) }
 
-// next returns the first call that waits for its start and that the earlier calls of its principal let run: an ordered one, or one that is
-// not.
+// hasSlot reports whether one of the free slots is for the call.
+func (q *queue) hasSlot(p *place) bool {
+	return q.free > 0 && (!p.task || q.limit == 1 || q.tasks < q.limit-1)
+}
+
+// next returns the first call that waits for its start, for which there is a slot, and that the earlier calls of its principal let run: an
+// ordered one, or one that is not.
 func (l *line) next(ordered bool) *place {
 	any := false // whether there are earlier ordered calls, which are then reads
 	for p := l.first; p != nil; p = p.after {
-		if p.asked && !p.started && p.ordered == ordered && !(p.write && any) {
+		if p.asked && !p.started && p.ordered == ordered && !(p.write && any) && p.queue.hasSlot(p) {
 			return p
 		}
 		if ordered && p.write {

@@ -43,6 +43,7 @@ func (p *plugin) enqueue(r call.Request, write bool) *queued {
 		principal = r.Principal.ID
 	}
 	p.lane.queue.enter(&q.place, principal, write)
+	q.place.task = r.Task != ""
 	return q
 }
 

@@ -43,6 +43,56 @@ func TestSlotGoesToTheEarliestRequest(t *testing.T) {
 	})
 }
 
+// Tasks run for minutes: whoever begins many of them does not keep the other calls of a plugin from running.
+func TestTasksLeaveOneSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, concurrentReads := range []bool{true, false} {
+			q := &queue{concurrentReads: concurrentReads, free: 3, limit: 3}
+			places := make([]place, 5)
+			for i := range places {
+				q.enter(&places[i], "ann", false)
+				places[i].task = i < 4
+			}
+			started := make([]bool, len(places))
+			for i := range places {
+				go func() { started[i] = places[i].start(t.Context(), time.Hour) == nil }()
+				synctest.Wait()
+			}
+			if want := []bool{true, true, false, false, true}; !slices.Equal(started, want) {
+				t.Errorf("started %v, want %v", started, want)
+			}
+			places[4].leave()
+			q.release()
+			synctest.Wait()
+			if started[2] {
+				t.Error("a third task has the slot of the call")
+			}
+			places[0].leave()
+			q.release()
+			synctest.Wait()
+			if !started[2] || started[3] {
+				t.Errorf("started %v after a task has ended", started)
+			}
+			time.Sleep(time.Hour) // the patience of the fourth task
+			synctest.Wait()
+			places[3].leave()
+			for _, i := range []int{1, 2} {
+				places[i].leave()
+				q.release()
+			}
+			if q.free != 3 || q.tasks != 0 {
+				t.Errorf("%d slots are free, and %d tasks run", q.free, q.tasks)
+			}
+		}
+		q := &queue{free: 1, limit: 1}
+		p := place{}
+		q.enter(&p, "ann", false)
+		if p.task = true; p.start(t.Context(), time.Minute) != nil {
+			t.Error("a task cannot have the only slot")
+		}
+	})
+}
+
 func TestSlotsForgetCancelledWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{}
