@@ -13,11 +13,19 @@ import (
 // liveInterval is how often the sockets of servers are read while a page is open.
 const liveInterval = time.Second
 
-// livePage shows what the running servers of the user do now. With JavaScript, it is updated.
+// livePage shows what the running servers of the user do now. With JavaScript, it is updated unless the parameter still is set: an update
+// takes focus and selection away.
 func livePage(o discovery.Options) Page {
+	type model struct {
+		Now   *servers.Servers
+		Still bool
+	}
 	return Page{
 		Path: "/live", Title: "Live", Template: "live.html",
-		Model: func(ctx context.Context, _ url.Values) (any, error) { return servers.NewWatcher(o).Look(ctx) },
+		Model: func(ctx context.Context, q url.Values) (any, error) {
+			s, err := servers.NewWatcher(o).Look(ctx)
+			return model{s, q.Has("still")}, err
+		},
 		Events: func(ctx context.Context, _ url.Values, send func(block string, model any) error) error {
 			return follow(ctx, servers.NewWatcher(o).Look, liveInterval, func(s *servers.Servers) error { return send("servers", s) })
 		},
