@@ -14,6 +14,7 @@
 //   - paramheader: parameters of tools that HTTP clients repeat in headers
 //   - interaction: questions of a call to its client (elicitation, sampling, roots), and the sealed state of a call that waits;
 //     gateway asks them
+//   - tracecontext: reads which span of which trace has caused a request, by W3C Trace Context
 //   - tokens: how many tokens of a model tools cost
 //   - typescript: JSON Schemas as types of TypeScript, for models
 //   - approval: the question whether a call may run, with its complete parameters, and the record of approvals that were used
