@@ -54,6 +54,7 @@ type Host struct {
 
 	http served // state of a server that ServeHTTP runs
 
+	traced   traced   // what is sent to a collector while it serves
 	measured measured // what is measured while it serves
 	watched  watched  // who is told of what happens now
 

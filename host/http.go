@@ -93,6 +93,7 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	}
 	defer end()
 	defer h.watch("http")()
+	defer h.trace()()
 	h.options.Log.Info("serving MCP over HTTP", "url", url, "token", at.token)
 	if o.Listening != nil {
 		o.Listening(url)

@@ -115,7 +115,7 @@ func (c metricsChange) apply() {
 		m.metrics = nil
 		m.host.dispatcher.Measure(nil)
 	case m.metrics == nil:
-		m.metrics = metrics.New(m.host.dispatcher.AddMetrics, m.add)
+		m.metrics = metrics.New(m.host.dispatcher.AddMetrics, m.add, m.host.traced.addMetrics)
 		m.host.dispatcher.Measure(m.metrics)
 	}
 	if m.own != nil {

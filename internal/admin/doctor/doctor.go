@@ -23,7 +23,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit/forward"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 )
 
@@ -298,48 +297,6 @@ func (e *examination) trust() {
 	if _, err := store.List(); err != nil {
 		e.fail("trust", err.Error(), "look at the records that the problem names, and remove those that you did not make with `bulkhead trust`")
 	}
-}
-
-func (e *examination) audit() {
-	if e.parsed == nil || e.parsed.Audit == nil {
-		return
-	}
-	log := e.bound.NarrowAudit(e.parsed.Audit)
-	file := log.File
-	info, err := os.Lstat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = writable(filepath.Dir(file))
-		file = filepath.Dir(file)
-	case err != nil:
-		err = fmt.Errorf("cannot be accessed: %w", usage.Cause(err))
-	case !info.Mode().IsRegular():
-		err = errors.New("is not a regular file")
-	default:
-		if err = platform.CheckWrite(file); err != nil {
-			err = fmt.Errorf("cannot be written: %w", err)
-		}
-	}
-	if err != nil {
-		e.fail("audit", fmt.Sprintf("%s %v", file, err), fmt.Sprintf("make it writable for the user, or change audit.file in %s", e.parsed.File))
-		return
-	}
-	if err := forward.Check(log, forward.SystemSockets); err != nil {
-		e.fail("audit", err.Error(), "start the service, or remove it from also in [audit]")
-		return
-	}
-	also := ""
-	if len(log.Also) > 0 {
-		also = ", also " + strings.Join(log.Also, ", ")
-	}
-	metrics := ""
-	switch asked := e.parsed.Audit.Metrics; {
-	case asked != log.Metrics:
-		metrics = fmt.Sprintf("; no metrics: %s:%d forbids them", e.bound.File, e.bound.AuditLine)
-	case asked != config.Metrics{}:
-		metrics = "; metrics at " + asked.String()
-	}
-	e.ok("audit", "%s%s; on_failure = %q%s", log.File, also, log.OnFailure, metrics)
 }
 
 // credentials checks that each credential can be read. The values are neither stored nor shown.

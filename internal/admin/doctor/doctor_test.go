@@ -65,6 +65,7 @@ func TestExamineChecks(t *testing.T) {
 		"an audit log":             {config: "[audit]\nfile = \"${env:HOME}/log/audit.jsonl\"\n[[plugins]]\npath = \"../plugins/first\"\n", check: "audit", outcome: doctor.CheckOK, says: "on_failure = \"open\""},
 		"an audit log with a copy": {config: "[audit]\nfile = \"${env:HOME}/log/audit.jsonl\"\nalso = [\"stdout\"]\n[[plugins]]\npath = \"../plugins/first\"\n", check: "audit", outcome: doctor.CheckOK, says: "audit.jsonl, also stdout; on_failure"},
 		"metrics":                  {config: "[audit]\nfile = \"${env:HOME}/log/audit.jsonl\"\nmetrics = \"127.0.0.1:9464\"\n[[plugins]]\npath = \"../plugins/first\"\n", check: "audit", outcome: doctor.CheckOK, says: "; metrics at 127.0.0.1:9464"},
+		"traces":                   {config: "[audit]\nfile = \"${env:HOME}/log/audit.jsonl\"\notlp = \"http://127.0.0.1:4318/secret\"\n[[plugins]]\npath = \"../plugins/first\"\n", check: "audit", outcome: doctor.CheckOK, says: "; traces to http://127.0.0.1:4318"},
 		"an audit log that is a directory": {config: "[audit]\nfile = \"${env:HOME}\"\n[[plugins]]\npath = \"../plugins/first\"\n",
 			check: "audit", outcome: doctor.CheckFailed, says: "is not a regular file", remedy: "audit.file"},
 		"an audit log below a file": {config: "[audit]\nfile = \"${env:HOME}/x/audit\"\n[[plugins]]\npath = \"../plugins/first\"\n", before: func(t *testing.T, w *admintest.Workspace) { w.Write(t, "home/x", "") },

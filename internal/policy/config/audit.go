@@ -55,6 +55,7 @@ func (c *Config) readAudit(t *tomlfile.Table) {
 		Also:      readCopies(t, runtime.GOOS, AuditJournald, AuditSyslog, AuditStdout),
 		Metrics:   readMetrics(t, runtime.GOOS),
 		Live:      readLive(t, runtime.GOOS),
+		OTLP:      readOTLP(t),
 		Source:    t.FileOf("file"),
 		Line:      t.LineOf("file"),
 	}
@@ -79,7 +80,7 @@ func (a *Audit) HasCopy(to string) bool { return a != nil && slices.Contains(a.A
 
 // Equal reports whether two tables have the same settings. Both may be nil.
 func (a *Audit) Equal(b *Audit) bool {
-	return a.SameLog(b) && a.MetricsAt() == b.MetricsAt() && a.HasLiveState() == b.HasLiveState()
+	return a.SameLog(b) && a.MetricsAt() == b.MetricsAt() && a.HasLiveState() == b.HasLiveState() && a.TracesTo() == b.TracesTo()
 }
 
 // SameLog reports whether two tables have the same settings of the audit log. Both may be nil.
@@ -88,7 +89,7 @@ func (a *Audit) SameLog(b *Audit) bool {
 		return a == b
 	}
 	x, y := *a, *b
-	x.Line, y.Line, x.Metrics, y.Metrics, x.Live, y.Live = 0, 0, Metrics{}, Metrics{}, false, false
+	x.Line, y.Line, x.Metrics, y.Metrics, x.Live, y.Live, x.OTLP, y.OTLP = 0, 0, Metrics{}, Metrics{}, false, false, "", ""
 	return reflect.DeepEqual(x, y)
 }
 

@@ -28,7 +28,9 @@ type Ceiling struct {
 	AuditAlso            []string
 	AuditLine            int
 	// NoMetrics is set if the ceiling forbids metrics.
-	NoMetrics        bool
+	NoMetrics bool
+	// NoTraces is set if the ceiling forbids traces.
+	NoTraces         bool
 	HTTP             HTTPBounds
 	Sources          Sources
 	All              Bounds    // bounds that apply to every plugin
@@ -85,6 +87,7 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 		AuditAlso:   readCopies(audit, runtime.GOOS, AuditJournald, AuditSyslog),
 		AuditLine:   audit.Line(),
 		NoMetrics:   !audit.Bool(keyMetrics, true),
+		NoTraces:    !audit.Bool(keyOTLP, true),
 		HTTP:        readHTTPBounds(root.Table("http")),
 		Sources:     readSources(root.Table("sources")),
 		All:         readBounds(all, checkCeilingPath),
@@ -225,6 +228,9 @@ func (c *Ceiling) NarrowAudit(a *Audit) *Audit {
 	}
 	if c.NoMetrics {
 		narrowed.Metrics = Metrics{}
+	}
+	if c.NoTraces {
+		narrowed.OTLP = ""
 	}
 	for _, to := range c.AuditAlso {
 		if !a.HasCopy(to) {

@@ -124,6 +124,7 @@ type Audit struct {
 	// Also is where a copy of each record goes: AuditJournald, AuditSyslog or AuditStdout.
 	Also    []string
 	Metrics Metrics
+	OTLP    string // base URL of the collector that traces are sent to, without a slash at its end; empty: nothing is traced
 	// Live is whether the user's other programs can read the live state of servers.
 	Live   bool
 	Source string // path of the config file that sets File

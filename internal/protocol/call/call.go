@@ -6,10 +6,10 @@ package call
 import (
 	"context"
 	"encoding/json"
-	"sync/atomic"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tracecontext"
 )
 
 // Methods of the MCP extension for skills, which the host answers without a plugin.
@@ -61,31 +61,10 @@ type Request struct {
 
 	// Times receives the moments of the call's phases; nil: nobody wants them.
 	Times *Times
-}
-
-// Times are the moments at which the phases of a call began, for metrics and traces. A phase that the call has not reached is zero.
-type Times struct {
-	Queued  time.Time // the call waits for its turn and a slot of its plugin
-	Started time.Time // it has both, and waits for a worker process
-	Ready   time.Time // it has a worker process, to which it is sent
-
-	phase atomic.Int32
-}
-
-// The phases of a call, in their order, by the moment with which each began.
-const (
-	PhaseChecked int32 = iota // the arguments are checked, and the user may be asked for approval
-	PhaseQueued
-	PhaseStarted
-	PhaseReady
-)
-
-// Reach states that the call is in a phase. Unlike the moments, the phase may be read while the call runs.
-func (t *Times) Reach(phase int32) { t.phase.Store(phase) }
-
-// Phase returns the word for the phase that the call is in.
-func (t *Times) Phase() string {
-	return [...]string{PhaseChecked: "checked", PhaseQueued: "queued", PhaseStarted: "starting", PhaseReady: "running"}[t.phase.Load()]
+	// TraceParent is the span that the call is a child of; nil: the one that Params name, if they name any.
+	TraceParent *tracecontext.Context
+	// Trace is the span of the call's module, which is the parent of the calls that it makes; nil: calls are not traced.
+	Trace *tracecontext.Context
 }
 
 // Principal is on whose behalf a request is made, as the transport has authenticated it. It is immutable. Sessions, streams, cursors and

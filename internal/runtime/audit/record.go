@@ -78,6 +78,19 @@ type Record struct {
 	LeftOut    int64       // number of further operations, which the record does not list
 }
 
+// ErrorType returns error.type of OpenTelemetry's conventions; empty for a call that succeeded or asks its client.
+func (r *Record) ErrorType() string {
+	switch r.Outcome {
+	case OK, Asked:
+		return ""
+	case Failed, Denied:
+		if r.Code != "" {
+			return r.Code
+		}
+	}
+	return string(r.Outcome)
+}
+
 // Operation is a host operation of a module, with the number of its repetitions.
 type Operation struct {
 	Op      string  `json:"op"`

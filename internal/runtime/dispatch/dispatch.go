@@ -28,6 +28,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/results"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/secret"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/traces"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
@@ -59,6 +60,7 @@ type Dispatcher struct {
 	current atomic.Pointer[generation]
 	metrics atomic.Pointer[metrics.Metrics] // nil: nothing is measured
 	watched atomic.Pointer[live.State]      // nil: nobody can read the live state
+	traces  atomic.Pointer[traces.Exporter] // nil: nothing is traced
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // stops background work
@@ -198,4 +200,5 @@ func (v *view) recordRefused(r call.Request, p *catalog.Plugin, code string) {
 	record := v.recordOf(&r, p)
 	record.Kind, record.ID, record.Outcome, record.Code, record.BytesIn = audit.KindRefused, log.NewID(), audit.Denied, code, int64(len(r.Params))
 	_ = v.generation.write(record)
+	v.generation.dispatcher.traceRefused(&r, &record)
 }

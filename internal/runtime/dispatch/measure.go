@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/traces"
 )
 
 // Measure has m count what happens from now on; nil: nothing is counted. Open must have been called.
@@ -43,13 +44,17 @@ func (g *generation) write(r audit.Record) error {
 	return g.audit.Write(r)
 }
 
-// write adds the record of a call to the audit log, and has the call counted. times may be nil.
-func (v *view) write(r audit.Record, times *call.Times) error {
-	if m := v.generation.dispatcher.metrics.Load(); m != nil {
+// write adds the record of a call to the audit log, and has the call counted and traced. times and span may be nil.
+func (v *view) write(r audit.Record, times *call.Times, span *traces.Identity) error {
+	d := v.generation.dispatcher
+	if m := d.metrics.Load(); m != nil {
 		m.Record(&r, v.catalog.Key.Client, times)
 	}
-	if s := v.generation.dispatcher.watched.Load(); s != nil {
+	if s := d.watched.Load(); s != nil {
 		s.Record(&r)
+	}
+	if e := d.traces.Load(); e != nil && span != nil {
+		e.Add(span.Call(&r, times))
 	}
 	return v.generation.audit.Write(r)
 }

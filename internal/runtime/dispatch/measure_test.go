@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -8,15 +9,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/live"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/traces"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// TestMeasuringIsFreeWhenOff compares the allocations of a recorded call with those of writing its record, with metrics off and on.
+// TestMeasuringIsFreeWhenOff compares the allocations of a recorded call with those of writing its record, with metrics and traces off and on.
 func TestMeasuringIsFreeWhenOff(t *testing.T) {
 	d := opened()
 	g := d.acquire()
@@ -49,7 +53,7 @@ func TestMeasuringIsFreeWhenOff(t *testing.T) {
 	defer func() { g.audit = nil }()
 	alone := written(func() error { return log.Write(record) })
 	for name, write := range map[string]func() error{
-		"of an event": func() error { return g.write(record) }, "of a call": func() error { return g.first.write(record, nil) },
+		"of an event": func() error { return g.write(record) }, "of a call": func() error { return g.first.write(record, nil, nil) },
 	} {
 		if n := written(write); n != alone {
 			t.Errorf("the record %s costs %v allocations, and writing it %v", name, n, alone)
@@ -68,8 +72,20 @@ func TestMeasuringIsFreeWhenOff(t *testing.T) {
 		t.Errorf("a call costs %v allocations with live state, and %v without: %+v", on, off, state.Snapshot())
 	}
 	d.Watch(nil)
+	exporter := traces.New("http://127.0.0.1:1", "1", hclog.NewNullLogger())
+	d.Trace(exporter)
+	if on := recorded(); on <= off {
+		t.Errorf("a call costs %v allocations with traces, and %v without", on, off)
+	}
+	d.Trace(nil)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	exporter.Close(ended)
+	if lost := exporter.Stats(); lost.Dropped == 0 {
+		t.Errorf("calls have left no spans: %+v", lost)
+	}
 	if again := recorded(); again != off || runtime.NumGoroutine() > goroutines {
-		t.Errorf("after metrics and live state were switched off, a call costs %v allocations, before %v; %d goroutines, before %d", again, off, runtime.NumGoroutine(), goroutines)
+		t.Errorf("after metrics, live state and traces were switched off, a call costs %v allocations, before %v; %d goroutines, before %d", again, off, runtime.NumGoroutine(), goroutines)
 	}
 }
 
@@ -113,7 +129,7 @@ func TestStateHasQueuesAndCalls(t *testing.T) {
 		p.lane.queue.ask(&q.place)
 		calls = append(calls, q)
 	}
-	if err := g.first.write(audit.Record{Kind: audit.KindRefused, Plugin: p.Name, Outcome: audit.Denied, Code: "denied"}, nil); err != nil {
+	if err := g.first.write(audit.Record{Kind: audit.KindRefused, Plugin: p.Name, Outcome: audit.Denied, Code: "denied"}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	now := state.Snapshot()

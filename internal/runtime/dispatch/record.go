@@ -44,9 +44,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	record.Time, record.Kind, record.ID = time.Now(), audit.KindCall, log.NewID()
 	q.RecordID = record.ID
 	record.BytesIn, record.Arguments, record.Round = int64(len(q.Params)), q.Arguments, q.Interaction.Round
-	if q.view.generation.dispatcher.metrics.Load() != nil {
-		q.Times = &call.Times{}
-	}
+	span := q.view.generation.dispatcher.begin(q.Request)
 	if s := q.view.generation.dispatcher.watched.Load(); s != nil {
 		q.Times = cmp.Or(q.Times, &call.Times{})
 		defer s.End(s.Begin(&record, q.Times))
@@ -73,7 +71,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	record.ShortenedFrom = int64(result.ShortenedFrom)
 	record.Operations, record.LeftOut = trail.Operations()
 	record.LeftOut += result.LeftOut
-	lost := q.view.write(record, q.Times)
+	lost := q.view.write(record, q.Times, span)
 	for _, o := range refused {
 		r := q.view.recordOf(q.Request, q.plugin)
 		r.Kind, r.ID, r.Outcome, r.Code, r.Operations = audit.KindRefused, record.ID, audit.Denied, o.Code, []audit.Operation{o}

@@ -43,7 +43,7 @@ func (m *Metrics) call(r *audit.Record, client string, times *call.Times) {
 		tool = r.Tool
 	}
 	m.calls.Add(1, r.Plugin, tool, r.Method, outcome)
-	m.durations.Observe(r.Duration.Seconds(), r.Method, tool, errorType(r))
+	m.durations.Observe(r.Duration.Seconds(), r.Method, tool, r.ErrorType())
 	m.fuel.Add(float64(r.Fuel), r.Plugin)
 	m.received.Add(float64(r.BytesIn), r.Plugin)
 	m.sent.Add(float64(r.BytesOut), r.Plugin)
@@ -62,17 +62,4 @@ func (m *Metrics) call(r *audit.Record, client string, times *call.Times) {
 	if times != nil && !times.Started.IsZero() {
 		m.waits.Observe(times.Started.Sub(times.Queued).Seconds(), r.Plugin)
 	}
-}
-
-// errorType returns error.type of OpenTelemetry's conventions; empty for a call that succeeded or asks its client.
-func errorType(r *audit.Record) string {
-	switch r.Outcome {
-	case audit.OK, audit.Asked:
-		return ""
-	case audit.Failed, audit.Denied:
-		if r.Code != "" {
-			return r.Code
-		}
-	}
-	return string(r.Outcome)
 }

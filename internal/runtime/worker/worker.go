@@ -117,6 +117,11 @@ func (s *Supervisor) Call(ctx context.Context, r Hooked) (call.Result, error) {
 		r.Times.Reach(call.PhaseReady)
 	}
 	result, err := s.attempt(ctx, p, r, claim)
+	defer func() {
+		if r.Times != nil {
+			r.Times.Answered = time.Now()
+		}
+	}()
 	var lost *lostError
 	if errors.As(err, &lost) {
 		if time.Since(began)-lost.waited >= s.timeOf(r) {
@@ -179,6 +184,9 @@ func (s *Supervisor) retryLost(ctx context.Context, p *process, r Hooked, claim 
 	}
 	if err := s.adopt(p); err != nil {
 		return call.Result{}, err
+	}
+	if r.Times != nil {
+		r.Times.Retried = time.Now()
 	}
 	result, err := s.attempt(ctx, p, r, claim)
 	if errors.As(err, &lost) {

@@ -1,0 +1,76 @@
+package host_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+)
+
+// TestReloadMovesTraces changes the collector while a client is served, and removes it: each gets the spans of the calls that were made
+// while the config named it, before Reload returns.
+func TestReloadMovesTraces(t *testing.T) {
+	collector := func() (url string, requests *atomic.Int64) {
+		requests = &atomic.Int64{}
+		s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+		t.Cleanup(s.Close)
+		return s.URL, requests
+	}
+	first, toFirst := collector()
+	second, toSecond := collector()
+	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")))
+	set := func(key string) {
+		w.Write(t, hosttest.Files{"work/bulkhead.toml": fmt.Sprintf("[audit]\nfile = %q\n%s\n[[plugins]]\npath = '../plugins/a'\n", filepath.Join(w.Dir, "audit.jsonl"), key)})
+		w.Trust(t, "work/bulkhead.toml")
+	}
+	set("")
+	h := w.Open(t, w.Options())
+	in, client := io.Pipe()
+	out, answers := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(t.Context(), in, answers) }()
+	call := func() {
+		t.Helper()
+		if _, err := io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_reads","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 1<<16)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		key               string
+		toFirst, toSecond int64 // after the call and the reload that ends the step
+	}{
+		{"", 0, 0},
+		{fmt.Sprintf("otlp = %q", first), 1, 0},
+		{fmt.Sprintf("otlp = %q", second), 1, 1},
+		{"", 1, 1},
+		{fmt.Sprintf("otlp = %q", first), 2, 1},
+	} {
+		set(step.key)
+		if err := h.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		call()
+		set("keep = 6") // without otlp
+		if err := h.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := toFirst.Load(), toSecond.Load(); a != step.toFirst || b != step.toSecond {
+			t.Errorf("%s: the first collector got %d requests, the second %d", step.key, a, b)
+		}
+	}
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}

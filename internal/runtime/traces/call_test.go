@@ -1,0 +1,96 @@
+package traces
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tracecontext"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+var begun = time.Unix(1800000000, 0)
+
+func after(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
+
+// TestPhasesOfCalls compares the spans of calls that end in different phases.
+func TestPhasesOfCalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		times *call.Times
+		want  string
+	}{
+		"not queued":      {&call.Times{}, "0-9"},
+		"not measured":    {nil, "0-9"},
+		"no slot":         {&call.Times{Queued: after(1)}, "0-9 queue:1-9!"},
+		"no worker":       {&call.Times{Queued: after(1), Started: after(2)}, "0-9 queue:1-2 worker:2-9!"},
+		"module":          {&call.Times{Queued: after(1), Started: after(2), Ready: after(3), Answered: after(8)}, "0-9 queue:1-2 worker:2-3 module:3-8!"},
+		"second process":  {&call.Times{Queued: after(1), Started: after(2), Ready: after(3), Retried: after(5), Answered: after(8)}, "0-9 queue:1-2 worker:2-3 module:3-8!+5"},
+		"not yet started": {&call.Times{Queued: after(1), Ready: after(3)}, "0-9 queue:1-9!"},
+	} {
+		record := &audit.Record{Time: begun, Duration: 9 * time.Second, Method: abi.MethodToolsCall, Tool: "t", Outcome: audit.Failed, Code: "timeout"}
+		i := Begin(nil)
+		var got []string
+		for n, s := range i.Call(record, c.times) {
+			text := fmt.Sprintf("%s:%d-%d", s.Name, s.Begin.Unix()-begun.Unix(), s.End.Unix()-begun.Unix())
+			if n == 0 {
+				text = strings.TrimPrefix(text, "tools/call t:")
+			} else if s.Parent != i.Span || s.Trace != i.Trace {
+				t.Errorf("%s: %s is no child of the request", name, s.Name)
+			}
+			if n > 0 && s.ErrorType != "" {
+				text += "!"
+			}
+			for _, e := range s.Events {
+				text += fmt.Sprint("+", e.At.Unix()-begun.Unix())
+			}
+			got = append(got, text)
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestSpansAreSampledAsTheirParent follows a parent that is not sampled, and one that is.
+func TestSpansAreSampledAsTheirParent(t *testing.T) {
+	record := &audit.Record{Method: abi.MethodToolsCall}
+	for _, sampled := range []bool{true, false} {
+		i := Begin(&tracecontext.Context{Trace: tracecontext.TraceID{1}, Span: tracecontext.SpanID{2}, Sampled: sampled, State: "a=b"})
+		if got := i.Call(record, nil); (len(got) == 1) != sampled || sampled && (got[0].Parent != tracecontext.SpanID{2} || got[0].Trace != tracecontext.TraceID{1} || got[0].State != "a=b") {
+			t.Errorf("sampled %t: %+v", sampled, got)
+		}
+		if got := i.Refused(record, begun); (len(got) == 1) != sampled {
+			t.Errorf("sampled %t, refused: %+v", sampled, got)
+		}
+		if nested := Begin(i.Module()); nested.Sampled != sampled || nested.parent != i.module || nested.Trace != i.Trace {
+			t.Errorf("sampled %t: a call of its module has the place %+v", sampled, nested)
+		}
+	}
+}
+
+// TestSpansNameNothingForeign looks for texts of clients and modules in spans.
+func TestSpansNameNothingForeign(t *testing.T) {
+	const foreign = "made up"
+	record := &audit.Record{
+		Time: begun, Method: abi.MethodResourcesRead, Tool: foreign, Client: foreign, Principal: foreign, Address: foreign, Request: []byte(foreign), Project: foreign, Reason: foreign,
+		Arguments: []byte(foreign), Outcome: audit.OK, Operations: []audit.Operation{{Op: foreign, Target: foreign, Outcome: audit.Denied, Count: 3}},
+	}
+	times := &call.Times{Queued: begun, Started: begun, Ready: begun, Answered: begun}
+	for range 100 {
+		times.Perform(call.Performed{Op: foreign, Begin: begun, End: begun})
+	}
+	i := Begin(nil)
+	all := i.Call(record, times)
+	refused := *record
+	refused.Method = abi.MethodToolsCall
+	body, err := Source{}.encode(append(i.Refused(&refused, begun), all...))
+	if err != nil || strings.Contains(string(body), foreign) {
+		t.Errorf("%v: %s", err, body)
+	}
+	if len(all) != 4+64 || all[0].Dropped != 36 || !strings.Contains(string(body), `{"key":"bulkhead.operations.denied","value":{"intValue":"3"}}`) || !strings.Contains(string(body), `{"key":"bulkhead.operations.without_span","value":{"intValue":"36"}}`) {
+		t.Errorf("%d spans, and %d without: %.2000s", len(all), all[0].Dropped, body)
+	}
+}

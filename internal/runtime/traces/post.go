@@ -1,0 +1,111 @@
+package traces
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/download"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+)
+
+const (
+	postTime  = 10 * time.Second // of one try
+	maxAnswer = 64 << 10         // bytes
+	maxReason = 200              // bytes of what a collector states
+)
+
+// retry is the error of a batch that should be sent again.
+type retry struct {
+	error
+	after time.Duration // that the collector asks to wait; 0: it does not say
+}
+
+func (r *retry) Unwrap() error { return r.error }
+
+// retryOf returns the retry in err; nil if there is none.
+func retryOf(err error) *retry {
+	var again *retry
+	errors.As(err, &again)
+	return again
+}
+
+// body returns the compressed body of a request with a batch.
+func (s Source) body(batch []Span) ([]byte, error) {
+	encoded, err := s.encode(batch)
+	if err != nil {
+		return nil, err
+	}
+	var compressed bytes.Buffer
+	w := gzip.NewWriter(&compressed)
+	if _, err := w.Write(encoded); err != nil {
+		return nil, err
+	}
+	err = w.Close()
+	return compressed.Bytes(), err
+}
+
+// post makes one try to send a batch of n spans, and returns how many of them the collector has accepted.
+func (e *Exporter) post(body []byte, n int) (accepted int, err error) {
+	ctx, cancel := context.WithTimeout(e.ctx, postTime)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return 0, errors.New("the address of the collector is invalid")
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Encoding", "gzip")
+	answer, err := e.client.Do(r)
+	if err != nil {
+		return 0, &retry{error: withoutURL(err)}
+	}
+	defer answer.Body.Close()
+	switch status := answer.StatusCode; {
+	case status == http.StatusTooManyRequests, status == http.StatusBadGateway, status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:
+		return 0, &retry{statusOf(answer), retryAfter(answer.Header, time.Now())} // as the specification lists them
+	case status/100 != 2: // it has only 200, but not all collectors keep to that
+		return 0, statusOf(answer)
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil { // it has accepted the batch: sent again, its spans would be there twice
+		text = nil
+	}
+	refused, why := rejected(text)
+	if refused > 0 {
+		err = fmt.Errorf("the collector rejects spans: %s", visible.Bounded(why, maxReason))
+		return n - int(min(refused, int64(n))), err
+	}
+	return n, nil
+}
+
+func statusOf(answer *http.Response) error {
+	return &download.StatusError{Host: answer.Request.URL.Host, Status: answer.StatusCode}
+}
+
+// withoutURL returns err without the address, whose path may be a secret.
+func withoutURL(err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}
+
+// retryAfter returns the time that a collector asks to wait: a number of seconds, or a date.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return max(date.Sub(now), 0)
+	}
+	return 0
+}

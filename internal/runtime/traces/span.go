@@ -1,0 +1,83 @@
+// Package traces sends what requests do as spans to a collector, as OTLP over HTTP in JSON (https://opentelemetry.io/docs/specs/otlp/). Begin
+// makes the identity of a request's span before it runs, since the calls that it makes refer to that; Call makes the spans once it has ended, of
+// its audit record and the moments of its phases, so that nothing is measured twice. An Exporter queues spans and sends them.
+//
+// Spans name no principal, no argument, no result, no path and no address, and nothing that a client or a module makes up: the audit log has
+// these, under the ID that bulkhead.record.id states.
+package traces
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tracecontext"
+)
+
+// Span is a span that has ended.
+type Span struct {
+	tracecontext.Context
+	Parent     tracecontext.SpanID // zero: it has none
+	Name       string
+	Server     bool // whether it is a request of a client; else it is a part of one
+	Begin, End time.Time
+	Attributes []Attribute
+	Events     []Event
+	ErrorType  string // what has failed, in a word; empty: nothing
+	Dropped    int    // parts that have no spans, because there were too many
+}
+
+// Attribute is an attribute of a span. Its value is Text, or Number if Text is empty.
+type Attribute struct {
+	Key, Text string
+	Number    int64
+}
+
+// Event is something that has happened at a moment of a span.
+type Event struct {
+	Name string
+	At   time.Time
+}
+
+// Identity is the identity of a request's span, and of its parts.
+type Identity struct {
+	tracecontext.Context
+	parent tracecontext.SpanID // zero: the trace begins here
+	module tracecontext.SpanID
+}
+
+// Begin returns an Identity for a request with that parent; nil: it has none. A parent that is not sampled decides that the request is not
+// either, as in the sampler ParentBased of OpenTelemetry.
+func Begin(parent *tracecontext.Context) *Identity {
+	i := &Identity{module: newSpanID()}
+	if parent != nil {
+		i.Context, i.parent = *parent, parent.Span
+	} else {
+		i.Sampled = true
+		binary.BigEndian.PutUint64(i.Trace[:8], nonZero())
+		binary.BigEndian.PutUint64(i.Trace[8:], nonZero())
+	}
+	i.Span = newSpanID()
+	return i
+}
+
+// Module returns the position in the trace of the calls that the request's module makes.
+func (i *Identity) Module() *tracecontext.Context {
+	c := i.Context
+	c.Span = i.module
+	return &c
+}
+
+func newSpanID() (id tracecontext.SpanID) {
+	binary.BigEndian.PutUint64(id[:], nonZero())
+	return id
+}
+
+// nonZero returns a random number: IDs are no secrets, but must be unique.
+func nonZero() uint64 {
+	for {
+		if n := rand.Uint64(); n != 0 {
+			return n
+		}
+	}
+}
