@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -46,7 +45,9 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	record.BytesIn, record.Arguments, record.Round = int64(len(q.Params)), q.Arguments, q.Interaction.Round
 	span := q.view.generation.dispatcher.begin(q.Request)
 	if s := q.view.generation.dispatcher.watched.Load(); s != nil {
-		q.Times = cmp.Or(q.Times, &call.Times{})
+		if q.Times == nil {
+			q.Times = &call.Times{}
+		}
 		defer s.End(s.Begin(&record, q.Times))
 	}
 	if q.Task != "" {
