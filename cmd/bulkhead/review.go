@@ -13,20 +13,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
-// oneLine formats untrusted text for one line of a terminal. White space that looks like an ordinary space is
-// replaced by a visible character instead, so that paths that differ only in it look different.
-func oneLine(text string) string {
-	return visible.Text(strings.Join(strings.FieldsFunc(text, isBreakingSpace), " "))
-}
-
-// isBreakingSpace reports whether r separates words or lines and may be shown as a space.
-func isBreakingSpace(r rune) bool {
-	switch r {
-	case ' ', '\t', '\n', '\v', '\f', '\r', '\u0085', '\u2028', '\u2029':
-		return true
-	}
-	return false
-}
+// oneLine is visible.Line, which nearly all output of commands passes through.
+func oneLine(text string) string { return visible.Line(text) }
 
 // maxExcerpt is the maximum length of an excerpt, in code points.
 const maxExcerpt = 400

@@ -11,22 +11,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
-func TestOneLineReplacesInvisibleCharacters(t *testing.T) {
-	for name, c := range map[string]struct{ text, want string }{
-		"plain text":                      {"Größe: 3 – 日本", "Größe: 3 – 日本"},
-		"line breaks":                     {"a\n\tb\r\n c\u2028d\u0085e", "a b c d e"},
-		"control characters":              {"a\x1b[2Jb\u009bc\x7f", "a·[2Jb·c·"},
-		"bidirectional controls":          {"a\u202eb\u2066c\u200f", "a·b·c·"},
-		"zero width characters":           {"a\u200bb\U000e0041", "a·b·"},
-		"fillers and variation selectors": {"a\ufe0fb\U000e0100c\u3164d\u115fe\uffa0f\u2800g\u034fh\u17b4", "a·b·c·d·e·f·g·h·"},
-		"spaces outside ASCII":            {"/home/u\u00a0/x\u3000", "/home/u·/x·"},
-	} {
-		if got := oneLine(c.text); got != c.want {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
-	}
-}
-
 func TestExcerptCountsWhatItOmits(t *testing.T) {
 	if got := excerpt(strings.Repeat("ä", maxExcerpt)); got != strings.Repeat("ä", maxExcerpt) {
 		t.Errorf("got %q", got)

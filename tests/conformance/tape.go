@@ -120,7 +120,7 @@ func (x *exchange) said(body []byte) {
 	if m.Method != "" {
 		x.id = string(m.ID)
 	}
-	x.request = x.tape.add(&entry{from: '>', session: x.session, text: oneLine(body)})
+	x.request = x.tape.add(&entry{from: '>', session: x.session, text: compact(body)})
 	// On stdio, only the body tells that a request is modern.
 	if x.modern && m.Params.Meta["io.modelcontextprotocol/protocolVersion"] == nil {
 		x.tape.skip(x.request)
@@ -153,7 +153,7 @@ func (x *exchange) heard(message []byte) {
 	if json.Unmarshal(message, &m) != nil {
 		return
 	}
-	e := x.tape.add(&entry{from: '<', session: x.session, text: oneLine(message)})
+	e := x.tape.add(&entry{from: '<', session: x.session, text: compact(message)})
 	if m.Method == "" && string(m.ID) == x.id {
 		x.ended = true
 	}
@@ -208,7 +208,7 @@ func (r *reader) Close() error {
 	return r.ReadCloser.Close()
 }
 
-func oneLine(message []byte) string {
+func compact(message []byte) string {
 	var out bytes.Buffer
 	if json.Compact(&out, message) != nil {
 		return strings.ReplaceAll(string(message), "\n", " ")

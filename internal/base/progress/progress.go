@@ -95,14 +95,14 @@ func (s *Set) Add(name string) *Task {
 		s.stop = stop
 		s.drawer.Go(func() { s.redraw(stop) })
 	}
-	return &Task{set: s, name: oneLine(name)}
+	return &Task{set: s, name: visible.Line(name)}
 }
 
 // Step starts the task, or the next step of a task that is running. An empty step is not reported as a line.
 func (t *Task) Step(format string, args ...any) {
 	t.change(func() {
 		t.run()
-		t.step, t.done, t.total = oneLine(fmt.Sprintf(format, args...)), 0, 0
+		t.step, t.done, t.total = visible.Line(fmt.Sprintf(format, args...)), 0, 0
 		if t.step != "" {
 			t.set.line(t.name, t.step)
 		}
@@ -128,7 +128,7 @@ func (t *Task) end(failed bool, text string) {
 		t.set.running = slices.DeleteFunc(t.set.running, func(other *Task) bool { return other == t })
 		t.state = ended
 		t.set.ended++
-		text = oneLine(text)
+		text = visible.Line(text)
 		if failed {
 			t.set.failed++
 			text = strings.TrimSuffix("failed: "+text, ": ")
@@ -213,9 +213,4 @@ func (s *Set) Close() {
 		close(stop)
 		s.drawer.Wait()
 	}
-}
-
-// oneLine makes untrusted text safe to show in one line.
-func oneLine(text string) string {
-	return visible.Text(strings.Join(strings.Fields(text), " "))
 }

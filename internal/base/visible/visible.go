@@ -95,6 +95,21 @@ func hides(r rune) bool {
 		!unicode.Is(unicode.Prepended_Concatenation_Mark, r) || r < ' '
 }
 
+// Line returns untrusted text for one line of a terminal or log, with Text. White space that separates words or lines is one space. Any other
+// is replaced as invisible, so that paths that differ only in it look different.
+func Line(text string) string {
+	return Text(strings.Join(strings.FieldsFunc(text, isBreakingSpace), " "))
+}
+
+// isBreakingSpace reports whether r separates words or lines and may be shown as a space.
+func isBreakingSpace(r rune) bool {
+	switch r {
+	case ' ', '\t', '\n', '\v', '\f', '\r', '\u0085', '\u2028', '\u2029':
+		return true
+	}
+	return false
+}
+
 // Bounded truncates text to limit bytes, appends … if text was longer, and applies Text.
 func Bounded(text string, limit int) string {
 	if len(text) > limit {

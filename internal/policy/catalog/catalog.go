@@ -111,7 +111,7 @@ func (c *Catalog) WhyUnknown(method, name string) string {
 	case c.Untrusted != nil:
 		return c.Untrusted.Error()
 	case c.Invalid != nil:
-		return "no plugin is served: " + oneLine(c.Invalid.Error())
+		return "no plugin is served: " + inSentence(c.Invalid.Error())
 	}
 	if c.NoPlugins != nil {
 		return c.NoPlugins.Error()
@@ -121,7 +121,7 @@ func (c *Catalog) WhyUnknown(method, name string) string {
 	}
 	for _, p := range c.Plugins {
 		if p.Problem != "" && p.hasTool(name) {
-			return fmt.Sprintf("plugin %q is left out: %s", p.Name, oneLine(p.Problem))
+			return fmt.Sprintf("plugin %q is left out: %s", p.Name, inSentence(p.Problem))
 		}
 		if why := p.whyUnready(name); why != "" {
 			return fmt.Sprintf("plugin %q: %s", p.Name, why)

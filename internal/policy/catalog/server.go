@@ -155,14 +155,14 @@ func list(items []string) string {
 			lines = append(lines, fmt.Sprintf("- and %d more", len(items)-maxListed))
 			break
 		}
-		lines = append(lines, "- "+visible.Bounded(oneLine(item), maxReason))
+		lines = append(lines, "- "+visible.Truncate(inSentence(item), maxReason))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// oneLine replaces white space by single spaces, and introduces remedies by a semicolon.
-func oneLine(text string) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\n  remedy: ", "; remedy: ")), " ")
+// inSentence returns the text of problems for a sentence, in which a semicolon introduces remedies.
+func inSentence(text string) string {
+	return visible.Line(strings.ReplaceAll(text, "\n  remedy: ", "; remedy: "))
 }
 
 // serverOffers returns what the server offers besides tools.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
@@ -68,7 +67,7 @@ func Parse(file string, data []byte) (*List, error) {
 		tables = nil
 	}
 	for _, t := range tables {
-		r := Revoked{SHA256: manifest.ReadDigest(t, "sha256"), Plugin: oneLine(t.String("plugin")), Reason: oneLine(t.Required("reason", "say why the plugin is revoked"))}
+		r := Revoked{SHA256: manifest.ReadDigest(t, "sha256"), Plugin: shown(t.String("plugin")), Reason: shown(t.Required("reason", "say why the plugin is revoked"))}
 		switch _, duplicate := l.reasons[r.SHA256]; {
 		case !t.Has("sha256"):
 			t.Fault("sha256", "is missing", "write the digest of the plugin.toml, or of the module")
@@ -95,10 +94,8 @@ func ParseExpires(day string) (time.Time, error) {
 	return at.AddDate(0, 0, 1), nil
 }
 
-// oneLine returns a text of a list as it is shown: its author is whoever holds the key, and what shows it is a terminal or a model.
-func oneLine(text string) string {
-	return visible.Text(visible.Truncate(strings.Join(strings.Fields(text), " "), MaxReason))
-}
+// shown returns a string of a list as terminals and models show it: the holder of the key is not trusted with more than revocations.
+func shown(text string) string { return visible.Truncate(visible.Line(text), MaxReason) }
 
 // Serial returns the serial number of the list with that content.
 func Serial(content []byte) (int64, error) {

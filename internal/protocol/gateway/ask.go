@@ -210,7 +210,7 @@ func (c *clientRequest) inputRequired(ask *Ask) ([]byte, *abi.Error) {
 	if err != nil {
 		return nil, &abi.Error{Code: abi.CodeInternal, Message: "the state of the call cannot be encoded: " + err.Error()}
 	}
-	return oneLine(fmt.Appendf(out, `,"requestState":"%s"}`, token)), nil
+	return withoutBreaks(fmt.Appendf(out, `,"requestState":"%s"}`, token)), nil
 }
 
 // askClient asks a client of the legacy era, or a local one, waits for its answers, and prepares the next round. The failure
@@ -338,7 +338,7 @@ func legacyRequest(id string, r interaction.Request) []byte {
 	if r.Needs.URL && rawjson.Member(params, "elicitationId") == nil {
 		params = rawjson.Replace(params, "elicitationId", []byte(id))
 	}
-	return oneLine(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"%s","params":%s}`, id, r.Method, params))
+	return withoutBreaks(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"%s","params":%s}`, id, r.Method, params))
 }
 
 // withdraw tells the client that requests which it has not answered are not needed any more.

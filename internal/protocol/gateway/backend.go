@@ -128,7 +128,7 @@ func (f *Failure) text() string {
 func (f *Failure) result() []byte {
 	structured := ""
 	if text := []byte(f.text()); call.Normalize(text) == "" {
-		structured = `"structuredContent":` + string(oneLine(text)) + `,`
+		structured = `"structuredContent":` + string(withoutBreaks(text)) + `,`
 	}
 	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}],%s"isError":true,"_meta":%s}`, rawjson.Quote(f.text()), structured, f.meta())
 }

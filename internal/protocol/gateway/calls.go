@@ -179,9 +179,9 @@ func (r *runners) loop(work func()) {
 // encode encodes a result for the era of the request.
 func (c *clientRequest) encode(result call.Result) []byte {
 	if c.meta.modern && result.Body != nil {
-		return oneLine(modern(result, c.meta.served.info, c.how.cached, c.meta.served.config.Private))
+		return withoutBreaks(modern(result, c.meta.served.info, c.how.cached, c.meta.served.config.Private))
 	}
-	return oneLine(result.Body)
+	return withoutBreaks(result.Body)
 }
 
 // end sends the response, whose result is encoded, unless the call was cancelled or failPending has sent one.

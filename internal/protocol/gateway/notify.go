@@ -83,7 +83,7 @@ func (n *notifier) NotifyOf(ctx context.Context, source Source, method string, p
 	if !wanted {
 		return nil
 	}
-	return n.send(ctx, []byte(`{"jsonrpc":"2.0","method":"`+method+`","params":`), oneLine(params), []byte(`}`))
+	return n.send(ctx, []byte(`{"jsonrpc":"2.0","method":"`+method+`","params":`), withoutBreaks(params), []byte(`}`))
 }
 
 // change records a change for the clients of the call's view, and of those others that may know of it.

@@ -61,7 +61,7 @@ func (r Response) Encode() [][]byte {
 		[]byte(`,"error":{"code":`), strconv.AppendInt(nil, int64(r.Err.Code), 10), []byte(`,"message":`), rawjson.Quote(r.Err.Message),
 	}
 	if rawjson.Valid(r.Err.Data) {
-		parts = append(parts, []byte(`,"data":`), oneLine(bytes.ToValidUTF8(r.Err.Data, []byte("\uFFFD"))))
+		parts = append(parts, []byte(`,"data":`), withoutBreaks(bytes.ToValidUTF8(r.Err.Data, []byte("\uFFFD"))))
 	}
 	return append(parts, []byte(`}}`))
 }
@@ -71,8 +71,8 @@ func putResult(to Peer, id, result []byte) { to.Respond(Response{ID: id, Result:
 // putError responds with an error; id is nil if it could not be parsed.
 func putError(to Peer, id []byte, err *abi.Error) { to.Respond(Response{ID: id, Err: err}) }
 
-// oneLine replaces line breaks by spaces. In valid JSON line breaks occur only between tokens.
-func oneLine(value []byte) []byte {
+// withoutBreaks replaces line breaks by spaces. In valid JSON line breaks occur only between tokens.
+func withoutBreaks(value []byte) []byte {
 	if bytes.IndexByte(value, '\n') < 0 && bytes.IndexByte(value, '\r') < 0 {
 		return value
 	}

@@ -182,7 +182,7 @@ func (c *clientRequest) runTask(ctx context.Context, t *tasks.Task, queued Queue
 		case ctx.Err() != nil:
 			t.Stop("The server ended while the task ran, or the token of the client was revoked.")
 		case err != nil:
-			t.End(tasks.Failed, oneLine(encodeError(c.meta.translated(err))))
+			t.End(tasks.Failed, withoutBreaks(encodeError(c.meta.translated(err))))
 		default:
 			t.End(tasks.Completed, result)
 		}

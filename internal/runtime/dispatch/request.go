@@ -105,7 +105,7 @@ func (q *queued) Execute(ctx context.Context, n gateway.Notifier) (call.Result, 
 		if limit := q.tool.ResultLimit(); limit > 0 && len(result.Body) > limit {
 			result = q.shorten(result, limit)
 		}
-		if len(undeclared) > 0 {
+		if len(undeclared) > 0 && !errors.As(err, new(*gateway.Ask)) { // a call that asks comes again
 			q.logUndeclared(undeclared)
 			if err == nil {
 				return withUndeclared(result, undeclared)

@@ -53,3 +53,21 @@ func TestUndeclaredArgumentsAreReported(t *testing.T) {
 		}
 	}
 }
+
+// TestUndeclaredArgumentsAreLoggedOnce checks that a call which waits for the user is reported when it has run, not in each round.
+func TestUndeclaredArgumentsAreLoggedOnce(t *testing.T) {
+	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Writes("a_writes")+"[tools.input]\ntype = 'object'\nproperties.limit.type = 'integer'\n"),
+		hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\napprove_writes = true\n"})
+	h := w.Open(t, w.Options())
+	const params = `{"name":"a_writes","arguments":{"limt":3},` + formMeta + `}`
+	var asked struct{ RequestState string }
+	if err := json.Unmarshal([]byte(hosttest.Request(t, h, "tools/call", params)), &asked); err != nil || asked.RequestState == "" {
+		t.Fatalf("got %+v, %v", asked, err)
+	}
+	if got := hosttest.Request(t, h, "tools/call", with(params, approves, asked.RequestState)); !strings.Contains(got, `"text":"done"`) {
+		t.Fatalf("got %s", got)
+	}
+	if n := strings.Count(w.Log.String(), "does not declare"); n != 1 {
+		t.Errorf("the log has %d warnings\n%s", n, &w.Log)
+	}
+}

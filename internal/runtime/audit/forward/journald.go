@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"strconv"
-	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
@@ -47,7 +46,7 @@ func encodeJournal(b, line []byte) []byte {
 		{"OUTCOME", string(e.Outcome)}, {"CODE", e.Code},
 	} {
 		if f.value != "" {
-			b = appendField(b, "BULKHEAD_"+f.name, oneLine(f.value))
+			b = appendField(b, "BULKHEAD_"+f.name, visible.Line(f.value)) // MESSAGE has the exact value
 		}
 	}
 	return b
@@ -60,9 +59,4 @@ func appendField(b []byte, name, value string) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(value)))
 	b = append(b, value...)
 	return append(b, '\n')
-}
-
-// oneLine returns text without what could control a terminal. MESSAGE has the exact text.
-func oneLine(text string) string {
-	return strings.NewReplacer("\n", " ", "\t", " ").Replace(visible.Text(text))
 }
