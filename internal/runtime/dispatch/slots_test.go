@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,25 +54,27 @@ func TestTasksLeaveOneSlot(t *testing.T) {
 				q.enter(&places[i], "ann", false)
 				places[i].task = i < 4
 			}
-			started := make([]bool, len(places))
+			started := make([]atomic.Bool, len(places))
 			for i := range places {
-				go func() { started[i] = places[i].start(t.Context(), time.Hour) == nil }()
+				go func() { started[i].Store(places[i].start(t.Context(), time.Hour) == nil) }()
 				synctest.Wait()
 			}
-			if want := []bool{true, true, false, false, true}; !slices.Equal(started, want) {
-				t.Errorf("started %v, want %v", started, want)
+			for i, want := range []bool{true, true, false, false, true} {
+				if started[i].Load() != want {
+					t.Errorf("call %d: started %v, want %v", i, !want, want)
+				}
 			}
 			places[4].leave()
 			q.release()
 			synctest.Wait()
-			if started[2] {
+			if started[2].Load() {
 				t.Error("a third task has the slot of the call")
 			}
 			places[0].leave()
 			q.release()
 			synctest.Wait()
-			if !started[2] || started[3] {
-				t.Errorf("started %v after a task has ended", started)
+			if !started[2].Load() || started[3].Load() {
+				t.Error("not exactly one more task has started after one has ended")
 			}
 			time.Sleep(time.Hour) // the patience of the fourth task
 			synctest.Wait()
