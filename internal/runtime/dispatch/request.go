@@ -102,7 +102,7 @@ func (q *queued) Execute(ctx context.Context, n gateway.Notifier) (call.Result, 
 		}
 		q.Params, q.Output = q.tool.PluginParams(q.Params), q.tool.OutputNumber
 		result, err := q.send(ctx, n, record)
-		if limit := q.tool.ResultLimit(); limit > 0 && len(result.Body) > limit {
+		if limit := q.tool.ResultLimit(); err == nil && limit > 0 && len(result.Body) > limit {
 			result = q.shorten(result, limit)
 		}
 		if len(undeclared) > 0 && !errors.As(err, new(*gateway.Ask)) { // a call that asks comes again

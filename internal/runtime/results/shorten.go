@@ -247,9 +247,14 @@ type item struct {
 func items(body []byte) iter.Seq[item] {
 	return func(yield func(item) bool) {
 		structured, copied := rawjson.Member(body, memberStructured), false
+		var compact bytes.Buffer // made once, since a result has any number of texts
+		if structured != nil {
+			compact.Grow(len(structured))
+			_ = json.Compact(&compact, structured)
+		}
 		for _, raw := range rawjson.Elements(rawjson.Member(body, memberContent)) {
 			i := newItem(bytes.TrimSpace(raw))
-			copied = copied || structured != nil && i.isText && isSame(i.text, structured)
+			copied = copied || structured != nil && i.isText && isSame(i.text, compact.Bytes())
 			if !yield(i) {
 				return
 			}
@@ -278,11 +283,13 @@ func newItem(raw []byte) item {
 	return i
 }
 
-// isSame reports whether a text is the same JSON as a value, apart from white space.
-func isSame(text string, value []byte) bool {
-	text = strings.TrimSpace(text)
-	var a, b bytes.Buffer
-	return strings.HasPrefix(text, "{") && json.Compact(&a, []byte(text)) == nil && json.Compact(&b, value) == nil && bytes.Equal(a.Bytes(), b.Bytes())
+// isSame reports whether a text is the same JSON as a compact value, apart from white space.
+func isSame(text string, compact []byte) bool {
+	if len(text) < len(compact) || !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return false
+	}
+	var b bytes.Buffer
+	return json.Compact(&b, []byte(text)) == nil && bytes.Equal(b.Bytes(), compact)
 }
 
 // withText returns the item with another text.

@@ -154,7 +154,9 @@ func TestSliceIsBetweenCharacters(t *testing.T) {
 // TestShortenOfManyItems checks that what a result has by millions takes no memory in proportion.
 func TestShortenOfManyItems(t *testing.T) {
 	for name, body := range map[string]string{
-		"items":   resultOf(strings.TrimSuffix(strings.Repeat(`{"type":"text","text":""},`, 100_000), ",")),
+		"items": resultOf(strings.TrimSuffix(strings.Repeat(`{"type":"text","text":""},`, 100_000), ",")),
+		"copies": strings.TrimSuffix(resultOf(strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"{}"},`, 10_000), ",")), "}") +
+			`,"structuredContent":{"a":"` + strings.Repeat("x", 30_000) + `"}}`,
 		"numbers": resultOf(textOf("[" + strings.TrimSuffix(strings.Repeat("1,", 1_000_000), ",") + "]")),
 		"members": resultOf(textOf("{" + strings.TrimSuffix(strings.Repeat(`"a":1,`, 400_000), ",") + "}")),
 	} {
