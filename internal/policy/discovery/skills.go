@@ -36,6 +36,9 @@ func (f *Found) skillFiles() *skillFiles {
 	decided, _ := config.DecideSkills(f.SkillDirs, f.Defaults, f.Places)
 	for _, d := range decided.Dirs {
 		s.paths = append(s.paths, d.Path)
+		if info, err := os.Stat(d.Path); err != nil || !info.IsDir() { // opening a FIFO would wait for its writer
+			continue
+		}
 		root, err := os.OpenRoot(d.Path)
 		if err != nil {
 			continue

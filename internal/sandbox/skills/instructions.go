@@ -90,8 +90,10 @@ func appendJSON(out json.RawMessage, n *frontmatter.Node) (json.RawMessage, erro
 			if key.Tag != "" || key.Tag12() != "!!str" || isAmbiguous(key) {
 				return nil, fmt.Errorf("line %d: the key %s is not read as a string everywhere: put it in quotes", key.Line, visible.Name(key.Text))
 			}
-			out = append(append(append(out, separator...), rawjson.Quote(key.Text)...), ':')
-			if out, err = appendJSON(out, value); err != nil {
+			if out, err = appendString(append(out, separator...), key); err != nil {
+				return nil, err
+			}
+			if out, err = appendJSON(append(out, ':'), value); err != nil {
 				return nil, err
 			}
 			separator = ","
@@ -119,7 +121,7 @@ func appendScalar(out json.RawMessage, n *frontmatter.Node) (json.RawMessage, er
 	switch {
 	case isAmbiguous(n):
 	case tag == "!!str":
-		return append(out, rawjson.Quote(n.Text)...), nil
+		return appendString(out, n)
 	case tag == "!!null":
 		return append(out, "null"...), nil
 	case tag == "!!bool":
@@ -128,6 +130,14 @@ func appendScalar(out json.RawMessage, n *frontmatter.Node) (json.RawMessage, er
 		return append(out, n.Text...), nil
 	}
 	return nil, fmt.Errorf("line %d: versions of YAML read %s differently: put it in quotes", n.Line, visible.Name(n.Text))
+}
+
+// appendString adds a string. The file was searched for invisible characters, but not for escapes that stand for them.
+func appendString(out json.RawMessage, n *frontmatter.Node) (json.RawMessage, error) {
+	if visible.Prose(n.Text) != n.Text {
+		return nil, fmt.Errorf("line %d: an escape stands for a character that is invisible or changes the order of text: remove it", n.Line)
+	}
+	return append(out, rawjson.Quote(n.Text)...), nil
 }
 
 // isAmbiguous reports whether a plain scalar is a string in YAML 1.2, and in YAML 1.1 a boolean or a number in base 60.

@@ -176,13 +176,14 @@ var ErrNoInstructions = fmt.Errorf("there is no %s", FileName)
 
 // Load reads all files, and validates the skill.
 func (d *Dir) Load() (*Skill, error) {
-	if _, err := d.dir.Lstat(FileName); errors.Is(err, fs.ErrNotExist) { // without reading what may be large
+	st, err := d.dir.Lstat(FileName)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && st.IsDir() || d.Hidden != nil && d.Hidden(FileName) { // without reading what may be large
 		return nil, ErrNoInstructions
 	}
 	s := &Skill{}
 	d.entries, d.size = 0, 0
 	var content []byte // of one file after the other
-	err := d.walk(".", 0, func(name string, st beneath.Stat) error {
+	err = d.walk(".", 0, func(name string, st beneath.Stat) error {
 		switch d.size += st.Size; {
 		case len(s.Files) == MaxFiles:
 			return fmt.Errorf("it has more than %d files", MaxFiles)
