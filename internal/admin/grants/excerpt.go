@@ -59,7 +59,9 @@ func show(view *catalog.Catalog, file string, line int) (*Excerpt, error) {
 }
 
 // isSecret reports whether the value at a path of a config may be secret.
-func isSecret(path []string) bool { return len(path) > 1 && path[0] == "plugins" && path[1] == "env" }
+func isSecret(path []string) bool {
+	return len(path) > 1 && (path[0] == "plugins" && path[1] == "env" || path[0] == "audit" && path[1] == "otlp")
+}
 
 // sources returns the files that decide what the plugins of view are granted.
 func sources(view *catalog.Catalog) []string {
