@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
@@ -299,5 +300,12 @@ func TestExcerptsAreOfFilesOfTheInstallationAndHaveNoSecrets(t *testing.T) {
 		if _, err := Show(w.Options(), w.Path("work/bulkhead.toml"), line); err == nil {
 			t.Errorf("line %d is shown", line)
 		}
+	}
+}
+
+func TestExcerptsHideWhereTracesGo(t *testing.T) {
+	lines, err := tomlfile.Outline([]byte("[audit]\notlp = \"https://collector.example/s3cr3t\"\n"), isSecret)
+	if shown := strings.Join(lines, "\n"); err != nil || strings.Contains(shown, "s3cr3t") || !strings.Contains(shown, "otlp = …") {
+		t.Errorf("got %q, %v", shown, err)
 	}
 }
