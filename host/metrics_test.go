@@ -308,7 +308,7 @@ func occupied(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// freeAddress returns an address on which nobody listens.
+// freeAddress returns an address at which no server listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

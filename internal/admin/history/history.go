@@ -89,7 +89,7 @@ func (h *History) Update(ctx context.Context, report func(Progress)) error {
 	}
 }
 
-// UpdateFor is Update that ends after about a time, for a caller that somebody waits for. The next call goes on.
+// UpdateFor is Update that ends after about a time, for a caller that a person waits for. The next call goes on.
 func (h *History) UpdateFor(ctx context.Context, d time.Duration) (Progress, error) {
 	for began := time.Now(); ; {
 		p, err := h.Step(ctx)

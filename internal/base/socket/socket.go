@@ -59,7 +59,7 @@ func secure(first, path string) (fs.FileInfo, error) {
 	return info, os.Rename(first, path)
 }
 
-// checkAbandoned returns an error if path is anything but a socket on which nobody listens.
+// checkAbandoned returns an error if path is anything but a socket at which no server listens.
 func checkAbandoned(path string) error {
 	info, err := os.Lstat(path)
 	switch {

@@ -20,7 +20,7 @@ const (
 )
 
 // skillFiles are the files and directories in the directories of a project's skills, whose changes are announced to clients. Nothing in them
-// is followed or opened but directories, since whoever writes the project chooses what is there.
+// is followed or opened but directories, since an author of the project chooses what is there.
 type skillFiles struct {
 	paths    []string
 	metadata hash.Hash

@@ -44,7 +44,7 @@ func TestSlotGoesToTheEarliestRequest(t *testing.T) {
 	})
 }
 
-// Tasks run for minutes: whoever begins many of them does not keep the other calls of a plugin from running.
+// Tasks run for minutes: a client that begins many of them does not keep the other calls of a plugin from running.
 func TestTasksLeaveOneSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, concurrentReads := range []bool{true, false} {

@@ -36,7 +36,7 @@ const (
 // environment, so that a directory which such a variable names would differ from server to server.
 func Dir(state string) string { return filepath.Join(state, "live") }
 
-// Server offers the state of one server at a socket: whoever connects gets a Snapshot as a line of JSON.
+// Server offers the state of one server at a socket: a reader that connects gets a Snapshot as a line of JSON.
 type Server struct {
 	listener net.Listener
 	state    *State
@@ -93,7 +93,7 @@ func (v *Server) write(conn net.Conn) {
 	_ = json.NewEncoder(conn).Encode(v.state.Snapshot()) // an error means that the reader has gone, or is too slow
 }
 
-// removeAbandoned removes the sockets in dir on which nobody listens. A server gives its socket its name when it listens already.
+// removeAbandoned removes the sockets in dir at which no server listens. A server gives its socket its name when it listens already.
 func removeAbandoned(dir string) {
 	paths, _ := sockets(dir)
 	for _, path := range paths {
