@@ -50,8 +50,10 @@ func follow(ctx context.Context, look func(context.Context) (*servers.Servers, e
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
 		case <-ticks.C:
+		}
+		if ctx.Err() != nil { // of two that are ready, select takes either
+			return ctx.Err()
 		}
 	}
 }
