@@ -85,7 +85,7 @@ func TestAuditSummary(t *testing.T) {
 		}
 	}
 	pages, link := startUI(t, newDir(t, nil), append(environment(t), state), "--config", config)
-	pages.get(link)
+	pages.open(link)
 	for path, want := range map[string][]string{"/history": {"hello_greet", "misbehave_spin", "not_granted", "<svg ", "editor/7"}, "/history?tool=hello_greet&range=day": {">4</td>", "Nothing was refused"}} {
 		status, body := pages.get(pages.base + path)
 		for _, w := range want {

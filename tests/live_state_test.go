@@ -54,7 +54,7 @@ func serveLiveState(t *testing.T, line string) *liveServers {
 	httpURL(t, l.http)
 	var link string
 	l.pages, link = startUI(t, dir, env, "--config", config)
-	if status, body := l.pages.get(link); status != http.StatusOK {
+	if status, body := l.pages.open(link); status != http.StatusOK {
 		t.Fatalf("the link is answered with %d: %s", status, body)
 	}
 	return l

@@ -18,7 +18,8 @@ import (
 // uiPages is a running `bulkhead ui`, and a browser that has opened its link.
 type uiPages struct {
 	t      *testing.T
-	base   string // URL without a slash at its end
+	base   string // URL of the pages without a slash at its end; until the link is opened, that of the server
+	at     string // URL of the last page
 	client *http.Client
 	cmd    *exec.Cmd
 	output *bufio.Reader
@@ -55,6 +56,14 @@ func startUI(t *testing.T, dir string, env []string, args ...string) (p *uiPages
 	}
 }
 
+// open opens the link, which leads to the start page.
+func (p *uiPages) open(link string) (int, string) {
+	p.t.Helper()
+	status, body := p.get(link)
+	p.base = strings.TrimSuffix(p.at, "/grants")
+	return status, body
+}
+
 // get returns status and body of a page.
 func (p *uiPages) get(url string) (int, string) {
 	p.t.Helper()
@@ -63,6 +72,7 @@ func (p *uiPages) get(url string) (int, string) {
 		p.t.Fatal(err)
 	}
 	defer answer.Body.Close()
+	p.at = answer.Request.URL.String()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
 		p.t.Fatal(err)
@@ -77,11 +87,15 @@ func TestUIServesPagesToTheBrowserThatOpenedTheLink(t *testing.T) {
 	if status, body := p.get(p.base + "/doctor"); status != http.StatusForbidden || strings.Contains(body, "Checks") {
 		t.Errorf("without the link, got %d: %s", status, body)
 	}
-	if status, body := p.get(link); status != http.StatusOK || !strings.Contains(body, "<caption>Tools of hello</caption>") {
+	server := p.base
+	if status, body := p.open(link); status != http.StatusOK || !strings.Contains(body, "<caption>Tools of hello</caption>") {
 		t.Fatalf("the link is answered with %d: %s", status, body)
 	}
 	if status, body := p.get(p.base + "/doctor"); status != http.StatusOK || !strings.Contains(body, "/bulkhead.toml") {
 		t.Errorf("the page Doctor is answered with %d: %s", status, body)
+	}
+	if status, _ := p.get(server + "/doctor"); status != http.StatusForbidden {
+		t.Errorf("outside of the path of the session, got %d", status)
 	}
 	if status, _ := p.get(link); status != http.StatusForbidden {
 		t.Errorf("the second use of the link is answered with %d", status)

@@ -59,9 +59,10 @@ func run(chromium, axe, out, program, plugins string) error {
 	defer cancel()
 	b := &browser{sample: s, checker: string(checker), out: out}
 	chromedp.ListenTarget(ctx, b.listen)
-	if err := chromedp.Run(ctx, runtime.Enable(), log.Enable(), chromedp.Navigate(s.link)); err != nil {
+	if err := chromedp.Run(ctx, runtime.Enable(), log.Enable(), chromedp.Navigate(s.link), chromedp.Location(&s.base)); err != nil {
 		return fmt.Errorf("the link: %w", err)
 	}
+	s.base = strings.TrimSuffix(s.base, "/grants") // of the start page
 	shown := 0
 	for _, path := range s.paths {
 		short, _, _ := strings.Cut(path, "&file=") // which differs from run to run

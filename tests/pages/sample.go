@@ -80,10 +80,11 @@ func calls() string {
 
 // sample is a running `bulkhead ui` of an installation with hostile names.
 type sample struct {
-	base, link string
-	paths      []string
-	cmd        *exec.Cmd
-	dir        string
+	link  string
+	base  string // URL of the pages, once the link was opened
+	paths []string
+	cmd   *exec.Cmd
+	dir   string
 }
 
 func startSample(program, plugins string) (*sample, error) {
@@ -114,10 +115,9 @@ func startSample(program, plugins string) (*sample, error) {
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
-	link := regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/link/\w+`)
+	link := regexp.MustCompile(`http://127\.0\.0\.1:\d+/link/\w+`)
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
-		if found := link.FindStringSubmatch(lines.Text()); found != nil {
-			s.link, s.base = found[0], found[1]
+		if s.link = link.FindString(lines.Text()); s.link != "" {
 			break
 		}
 	}

@@ -167,9 +167,9 @@ func historyHref(query url.Values, name, value string) string {
 		changed.Del(name)
 	}
 	if len(changed) == 0 {
-		return "/history"
+		return "./history"
 	}
-	return "/history?" + changed.Encode()
+	return "./history?" + changed.Encode()
 }
 
 // fill sets what the summary has.

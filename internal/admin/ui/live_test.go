@@ -83,7 +83,7 @@ func TestLivePageShowsHostileStateAsText(t *testing.T) {
 // nextEvent returns the data of the first event of the page.
 func nextEvent(t *testing.T, r *running, cookie func(*http.Request)) string {
 	t.Helper()
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+r.authority+"/live/events", nil)
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url("/live/events"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

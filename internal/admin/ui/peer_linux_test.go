@@ -58,7 +58,7 @@ func TestConnectionOfAnotherUserIsRefused(t *testing.T) {
 	r := start(t)
 	r.open()
 	request := func(user uint32) (string, error) {
-		c := exec.CommandContext(context.WithoutCancel(t.Context()), curl, "-sS", "--noproxy", "*", "-b", cookieName+"="+r.session.cookie, "http://"+r.authority+"/hello")
+		c := exec.CommandContext(context.WithoutCancel(t.Context()), curl, "-sS", "--noproxy", "*", "-b", cookieName+"="+r.session.cookie, r.url("/hello"))
 		c.Dir = "/"
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 		out, err := c.CombinedOutput()

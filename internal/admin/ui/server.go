@@ -134,11 +134,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.open(w, r, token)
 		return
 	}
-	if !s.session.admits(r, s.now()) {
-		refuse(w, http.StatusForbidden, "This browser has not opened the link that bulkhead ui has printed in the terminal, or the session has ended. If you have just opened the link, follow “Continue”. Otherwise run bulkhead ui again.")
-		return
+	path, below := s.session.below(r.URL.Path)
+	switch {
+	case !below:
+		refuse(w, http.StatusForbidden, "Open the link that bulkhead ui has printed in the terminal. If you have opened it before, go on in that tab of the browser, or run bulkhead ui again.")
+	case !s.session.admits(r, s.now()):
+		refuseBelow(w, http.StatusForbidden, "This browser has not opened the link that bulkhead ui has printed in the terminal, or the session has ended. If you have just opened the link, follow “Continue”. Otherwise run bulkhead ui again.")
+	default:
+		s.route(w, r, path)
 	}
-	s.route(w, r)
 }
 
 // open exchanges the link for the cookie. Browsers fetch addresses in advance with HEAD, or with a header of that purpose.
@@ -150,7 +154,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, token string) {
 	switch s.session.exchange(token, s.now()) {
 	case linkAccepted:
 		s.session.grant(w)
-		http.Redirect(w, r, "/", http.StatusSeeOther)
+		http.Redirect(w, r, s.session.base+"/", http.StatusSeeOther)
 	case linkUsed:
 		s.log.Warn("the link was opened a second time")
 		refuse(w, http.StatusForbidden, "This link was used already. If it was not you who opened it, press Ctrl-C in the terminal: then nobody can use the pages any more. To open them in another browser, run bulkhead ui again.")
@@ -161,16 +165,15 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, token string) {
 	}
 }
 
-// route answers a request of the session.
-func (s *Server) route(w http.ResponseWriter, r *http.Request) {
-	path := r.URL.Path
+// route answers a request of the session for a path below its own.
+func (s *Server) route(w http.ResponseWriter, r *http.Request, path string) {
 	if a, ok := s.assets[path]; ok {
 		w.Header().Set("Content-Type", a.mediaType)
 		_, _ = w.Write(a.content)
 		return
 	}
 	if path == "/" {
-		http.Redirect(w, r, s.pages[0].Path, http.StatusSeeOther)
+		http.Redirect(w, r, s.session.base+s.pages[0].Path, http.StatusSeeOther)
 		return
 	}
 	for i := range s.pages {
@@ -183,7 +186,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	refuse(w, http.StatusNotFound, "There is no such page.")
+	refuseBelow(w, http.StatusNotFound, "There is no such page.")
 }
 
 // setHeaders sets what holds for every response.

@@ -71,10 +71,23 @@ func start(t *testing.T, pages ...Page) *running {
 	return r
 }
 
+// url returns the URL of a path of the session, or of a link.
+func (r *running) url(path string) string {
+	if !strings.HasPrefix(path, linkPath) {
+		path = r.session.base + path
+	}
+	return "http://" + r.authority + path
+}
+
 // request sends a request without following redirects. change may be nil.
 func (r *running) request(method, path string, change func(*http.Request)) (*http.Response, string) {
 	r.t.Helper()
-	q, err := http.NewRequestWithContext(r.t.Context(), method, "http://"+r.authority+path, nil)
+	return r.send(method, r.url(path), change)
+}
+
+func (r *running) send(method, url string, change func(*http.Request)) (*http.Response, string) {
+	r.t.Helper()
+	q, err := http.NewRequestWithContext(r.t.Context(), method, url, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -101,67 +114,11 @@ func (r *running) request(method, path string, change func(*http.Request)) (*htt
 func (r *running) open() func(*http.Request) {
 	r.t.Helper()
 	answer, body := r.request(http.MethodGet, linkPath+r.session.link, nil)
-	if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/" || len(answer.Cookies()) != 1 {
+	if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != r.session.base+"/" || len(answer.Cookies()) != 1 {
 		r.t.Fatalf("the link was answered with %s: %s", answer.Status, body)
 	}
 	cookie := answer.Cookies()[0]
 	return func(q *http.Request) { q.AddCookie(cookie) }
-}
-
-func TestLinkIsExchangedForAStrictCookie(t *testing.T) {
-	r := start(t)
-	answer, _ := r.request(http.MethodGet, linkPath+r.session.link, nil)
-	if got, want := answer.Header.Get("Set-Cookie"), cookieName+"="+r.session.cookie+"; Path=/; HttpOnly; SameSite=Strict"; got != want {
-		t.Errorf("the cookie is %q, want %q", got, want)
-	}
-	if r.session.link == r.session.cookie || len(r.session.link) < 40 {
-		t.Errorf("the link is %q", r.session.link)
-	}
-}
-
-func TestLinkUsedTwiceIsRefused(t *testing.T) {
-	r := start(t)
-	cookie := r.open()
-	answer, body := r.request(http.MethodGet, linkPath+r.session.link, nil)
-	if answer.StatusCode != http.StatusForbidden || len(answer.Cookies()) > 0 || !strings.Contains(body, "was used already") {
-		t.Errorf("got %s with cookies %v: %s", answer.Status, answer.Cookies(), body)
-	}
-	if answer, body := r.request(http.MethodGet, "/hello", cookie); answer.StatusCode != http.StatusOK {
-		t.Errorf("the session of the first browser is answered with %s: %s", answer.Status, body)
-	}
-}
-
-// TestLinkIsExchangedOnceByConcurrentRequests detects a race between the check of the link and its use.
-func TestLinkIsExchangedOnceByConcurrentRequests(t *testing.T) {
-	s := newSession(time.Now())
-	var accepted, group = make(chan int, 50), sync.WaitGroup{}
-	for range cap(accepted) {
-		group.Go(func() { accepted <- s.exchange(s.link, time.Now()) })
-	}
-	group.Wait()
-	count := 0
-	for range cap(accepted) {
-		if <-accepted == linkAccepted {
-			count++
-		}
-	}
-	if count != 1 {
-		t.Errorf("%d requests got the cookie, want 1", count)
-	}
-}
-
-func TestLinkIsNotUsedInAdvance(t *testing.T) {
-	r := start(t)
-	r.request(http.MethodHead, linkPath+r.session.link, nil)
-	r.request(http.MethodGet, linkPath+r.session.link, func(q *http.Request) { q.Header.Set("Sec-Purpose", "prefetch;prerender") })
-	r.open()
-}
-
-func TestExpiredLinkIsRefused(t *testing.T) {
-	s := newSession(time.Now())
-	if got := s.exchange(s.link, time.Now().Add(linkTime)); got != linkExpired {
-		t.Errorf("got %d, want %d", got, linkExpired)
-	}
 }
 
 func TestSessionExpiresWhenIdle(t *testing.T) {
@@ -338,7 +295,7 @@ func eventPage(events <-chan string) Page {
 // listen opens the stream of eventPage.
 func (r *running) listen(cookie func(*http.Request)) *http.Response {
 	r.t.Helper()
-	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, "http://"+r.authority+"/live/events", nil)
+	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url("/live/events"), nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -11,14 +11,16 @@ import (
 
 const (
 	cookieName = "bulkhead-ui"
-	linkPath   = "/link/"
+	linkPath   = "/link/"         // outside of the path of the pages, which only the redirect has
 	linkTime   = 5 * time.Minute  // in which the link can be opened
 	idleTime   = 30 * time.Minute // without a request, after which the session ends
 )
 
-// session is the only session of a server. Its link can be exchanged once for its cookie.
+// session is the only session of a server. Its link can be exchanged once for its cookie. Browsers send a cookie to all ports of a host: the
+// cookie is for a random path, so that neither a server of another user gets it nor two servers of this user replace the cookies of each other.
 type session struct {
 	link, cookie string
+	base         string // path of the pages, with a slash at its begin only
 
 	mu     sync.Mutex
 	opened bool      // whether the link was exchanged
@@ -27,7 +29,7 @@ type session struct {
 }
 
 func newSession(now time.Time) *session {
-	return &session{link: rand.Text() + rand.Text(), cookie: rand.Text() + rand.Text(), until: now.Add(linkTime)}
+	return &session{link: rand.Text() + rand.Text(), cookie: rand.Text() + rand.Text(), base: "/" + rand.Text(), until: now.Add(linkTime)}
 }
 
 // The results of exchange.
@@ -96,7 +98,7 @@ func (s *session) ends(now time.Time) (at time.Time, opened bool) {
 
 // grant sets the cookie of the session. It has no expiry, so that the browser forgets it.
 func (s *session) grant(w http.ResponseWriter) {
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: s.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: s.cookie, Path: s.base + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 }
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
@@ -118,3 +120,9 @@ func refusedSite(r *http.Request, authority string) string {
 
 // linkToken returns the token of a path that is a link.
 func linkToken(path string) (string, bool) { return strings.CutPrefix(path, linkPath) }
+
+// below returns the path of a page in the path of a request, if that is one of this session.
+func (s *session) below(path string) (page string, ok bool) {
+	page, ok = strings.CutPrefix(path, s.base)
+	return page, ok && strings.HasPrefix(page, "/")
+}
