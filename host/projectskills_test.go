@@ -158,6 +158,41 @@ func TestClientsGetOnlyProjectSkillsOfTheirTable(t *testing.T) {
 	}
 }
 
+// TestErrorsOfWithheldSkillsAreUnknown checks that a client cannot distinguish a malformed skill from none if its table may withhold a file of it,
+// whose name the reason may contain.
+func TestErrorsOfWithheldSkillsAreUnknown(t *testing.T) {
+	tables := "[[plugins]]\npath = '../plugins/a'\n[server]\nname = 'x'\nskills = ['${project}/skills']\n"
+	for user, keys := range map[string]string{"denied": "deny_resources = ['skill://*/broken/SKILL.md', 'skill://a/a/SKILL.md']", "file": "deny_resources = ['*/secret.md']", "other": "allow_resources = ['skill://other/*']"} {
+		tables += fmt.Sprintf("[[clients]]\nname = 'c-%[1]s'\nmatch = { tokens = ['%[1]s'] }\n%[2]s\n", user, keys)
+	}
+	broken := hosttest.Files{"one/skills/broken/secret.md": "\u202e", "plugins/a/skills/a/secret.md": "\u202e"}
+	s := serveTeam(t, tables, []hosttest.Files{skilled("a", ""), hosttest.Skill("one/skills", "broken"), broken}, "root", "denied", "file", "other")
+	for _, method := range []string{"resources/read", "skills/get", "resources/directory/read"} {
+		ask := func(user, uri string) string {
+			header := ""
+			if method == "resources/read" {
+				header = uri
+			}
+			_, body := modern(t, s.endpoint("one"), s.tokens[user], method, header, fmt.Sprintf(`"uri":%q`, uri))
+			return strings.ReplaceAll(body, uri, "")
+		}
+		for _, skill := range []string{"skill://_project/broken", "skill://a/a"} {
+			uri := skill + "/SKILL.md"
+			if got := ask("root", uri); !strings.Contains(got, "secret.md: line 1 has a character") {
+				t.Errorf("%s %s without a table: %s", method, uri, got)
+			}
+			for _, user := range []string{"denied", "file", "other"} {
+				if got, want := ask(user, uri), ask(user, "skill://_project/none/SKILL.md"); got != want {
+					t.Errorf("%s %s of %s: got %s, want %s", method, uri, user, got, want)
+				}
+			}
+		}
+	}
+	if log := s.Log.String(); !strings.Contains(log, "a skill cannot be read") || !strings.Contains(log, "secret.md: line 1 has a character") {
+		t.Errorf("the log does not say why: %s", log)
+	}
+}
+
 func TestCeilingBoundsProjectSkills(t *testing.T) {
 	for ceiling, want := range map[string]string{
 		"[ceiling]\nread_only = true\n":                                           "a b",

@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/archive"
@@ -62,7 +63,7 @@ func skillFiles(m *manifest.Manifest, declared manifest.Skill, add func(path str
 		return "", err
 	}
 	defer dir.Close()
-	loaded, err := dir.Load()
+	loaded, err := dir.Load(context.Background())
 	if err != nil {
 		return "", err
 	}

@@ -36,7 +36,7 @@ func (c *Catalog) Refusal(r call.Request) (string, *Plugin) {
 	switch {
 	case leftOut != nil:
 		return LeftOut, leftOut
-	case len(c.Found.SkillDirs) > 0 && len(c.project.Dirs) == 0 && strings.HasPrefix(r.Name, projectRoot):
+	case len(c.Found.SkillDirs) > 0 && strings.HasPrefix(r.Name, projectRoot) && (!c.HasProjectSkills() || !c.project.Resources.Allowed(r.Name)):
 		return NotGranted, nil
 	case withheld != nil:
 		return NotGranted, withheld

@@ -56,11 +56,18 @@ func (c *Catalog) HasSkills() bool { return len(c.skills) > 0 || c.HasProjectSki
 
 // AllowsSkillFile reports whether no filter withholds the file of a skill with a path.
 func (c *Catalog) AllowsSkillFile(s *Skill, path string) bool {
-	filter := c.project.Resources
-	if s.Plugin != nil {
-		filter = s.Plugin.Grant.Resources
+	return c.skillFilter(s).Allowed(s.Root() + "/" + path)
+}
+
+// FiltersSkill reports whether a filter may withhold files of a skill.
+func (c *Catalog) FiltersSkill(s *Skill) bool { return !c.skillFilter(s).AllowsAll() }
+
+// skillFilter returns the filter of the URIs of a skill's files.
+func (c *Catalog) skillFilter(s *Skill) config.Filter {
+	if s.Plugin == nil {
+		return c.project.Resources
 	}
-	return filter.Allowed(s.Root() + "/" + path)
+	return s.Plugin.Grant.Resources
 }
 
 // OffersSkillsOf reports whether the skills of the project are those of other, a Catalog of the same project.
@@ -110,14 +117,15 @@ func (p *Plugin) SkillNames() []string {
 func (c *claims) Skills() []*Skill { return c.skills }
 
 // SkillAt returns the skill in which the file or directory with a URI would be, and its path in the skill; "" is the skill's directory. The
-// skill is nil if there is none. Whether the project has a skill is known only when it is read.
+// skill is nil if there is none, or if a filter withholds its SKILL.md. Whether the project has a skill is known only when it is read.
 func (c *Catalog) SkillAt(uri string) (*Skill, string) {
 	if rest, ok := strings.CutPrefix(uri, projectRoot); ok {
 		name, path, _ := strings.Cut(rest, "/")
-		if len(c.project.Dirs) == 0 || !manifest.IsSkillName(name) {
+		s := ProjectSkill(name)
+		if !c.HasProjectSkills() || !manifest.IsSkillName(name) || !c.project.Resources.Allowed(s.Instructions()) {
 			return nil, ""
 		}
-		return ProjectSkill(name), path
+		return s, path
 	}
 	for _, s := range c.skills {
 		if rest, ok := strings.CutPrefix(uri, s.Root()); ok && (rest == "" || rest[0] == '/') {

@@ -21,7 +21,7 @@ type Filter struct {
 // and returns the intersection of f and g.
 func (f Filter) and(g Filter) Filter {
 	switch {
-	case g.Allow == nil && g.Deny == nil && g.Within == nil:
+	case g.AllowsAll():
 		return f
 	case f.Within != nil:
 		within := f.Within.and(g)
@@ -31,6 +31,9 @@ func (f Filter) and(g Filter) Filter {
 	}
 	return f
 }
+
+// AllowsAll reports whether f has no globs, and so allows every name.
+func (f Filter) AllowsAll() bool { return f.Allow == nil && f.Deny == nil && f.Within == nil }
 
 // Allowed reports whether a glob of Allow matches name and no glob of Deny does, and Within allows it. An invalid glob in Allow matches nothing; in Deny it
 // matches everything.

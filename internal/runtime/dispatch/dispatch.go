@@ -48,10 +48,9 @@ type Dispatcher struct {
 
 	approvals  approval.Used               // of all principals and generations
 	results    results.Store[resultSource] // of all principals and generations
-	skillReads chan struct{}               // one for each file of a skill that is in memory
+	skillReads queue                       // of requests that read skills
 
-	projectReads         chan struct{} // has room for one: that the skills of projects are read one after the other bounds processor time and memory
-	projectSkillProblems lastText      // those that were logged
+	projectSkillProblems lastText // those that were logged
 
 	workerCommand   []string
 	commands        secret.Commands // for secret values
@@ -76,10 +75,8 @@ func New(c *catalog.Catalog) *Dispatcher {
 	system := c.Options.System
 	d := &Dispatcher{
 		log:        c.Options.Log,
-		skillReads: make(chan struct{}, maxSkillReads),
-
-		projectReads: make(chan struct{}, 1),
-		zone:         sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
+		skillReads: queue{concurrentReads: true, limit: maxSkillReads, free: maxSkillReads, share: maxPrincipalSkillReads},
+		zone:       sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
 	d.Backend = d.BackendOf(c.Key)
 	d.gitUser = warnOfChange(d.log, func() (git.UserConfig, error) {

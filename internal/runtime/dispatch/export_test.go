@@ -24,3 +24,10 @@ func Started(d *Dispatcher) []string {
 func Environment(d *Dispatcher, index int) (map[string]string, error) {
 	return d.current.Load().first.plugins[index].environment(context.Background())
 }
+
+// FreeSkillReads returns how many more requests may read skills now.
+func FreeSkillReads(d *Dispatcher) int {
+	d.skillReads.mu.Lock()
+	defer d.skillReads.mu.Unlock()
+	return d.skillReads.free
+}

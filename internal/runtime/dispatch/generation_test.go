@@ -176,20 +176,19 @@ func TestResizedSlots(t *testing.T) {
 		<-acquire()
 		<-acquire()
 		third := acquire()
-		release := (&place{queue: s}).release
 		s.resize(1)
-		release()
+		s.release()
 		synctest.Wait()
 		if len(third) > 0 {
 			t.Error("two slots are in use after the limit was reduced to one")
 		}
-		release()
+		s.release()
 		<-third
 		fourth := acquire()
 		s.resize(2)
 		<-fourth
-		release()
-		release()
+		s.release()
+		s.release()
 		if s.free != 2 {
 			t.Errorf("%d slots are free, want 2", s.free)
 		}

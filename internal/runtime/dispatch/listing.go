@@ -54,7 +54,11 @@ func (l *listing) Execute(ctx context.Context, n gateway.Notifier) (call.Result,
 		return call.Result{}, errs[0]
 	}
 	if l.Method == abi.MethodResourcesList && l.view.catalog.HasSkills() {
-		parts = append(parts, l.view.skillPart(ctx, skillResource))
+		part, err := l.view.skillPart(ctx, l, &l.Request, skillResource)
+		if err != nil {
+			return call.Result{}, err
+		}
+		parts = append(parts, part)
 	}
 	page, err := l.list.Page(parts, l.Cursor)
 	return call.Result{Body: page}, err

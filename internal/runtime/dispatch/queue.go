@@ -20,12 +20,13 @@ type queue struct {
 	concurrentReads bool // whether reads are not ordered: see manifest.ReadsConcurrent
 	limit           int  // number of slots
 	free            int  // number of free slots; negative if more calls run than a reduced limit allows
+	share           int  // most calls of one principal that run; 0: as many as there are slots
 	lines           []*line
 	clock           uint64 // number of turns so far
 	looseFirst      bool   // whether a call that is not ordered is the next one, if there are both
 
 	reads, writes int // ordered calls that run
-	tasks         int // tasks that hold a slot
+	tasks         int // tasks that run
 	unordered     int // calls in the queue that are not ordered
 	turned        time.Time
 }
@@ -34,6 +35,7 @@ type queue struct {
 type line struct {
 	principal      string
 	first, last    *place
+	running        int    // calls that were started and have not left
 	ordered, loose uint64 // when the line had its last turn, by the clock of the queue, for calls that are ordered and for others
 }
 
@@ -199,6 +201,12 @@ func (p *place) leave() {
 	} else {
 		p.after.before = p.before
 	}
+	if p.started {
+		p.line.running--
+	}
+	if p.started && p.task {
+		q.tasks--
+	}
 	switch {
 	case !p.ordered:
 		q.unordered--
@@ -217,15 +225,11 @@ func (p *place) leave() {
 	q.startNext()
 }
 
-// release returns the slot of the call.
-func (p *place) release() {
-	q := p.queue
+// release returns a slot.
+func (q *queue) release() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.free++
-	if p.task {
-		q.tasks--
-	}
 	q.startNext()
 }
 
@@ -239,6 +243,7 @@ func (q *queue) startNext() {
 		q.free--
 		q.clock++
 		p.started = true
+		p.line.running++
 		if p.task {
 			q.tasks++
 		}
@@ -297,7 +302,7 @@ func (q *queue) allows(p *place) bool { return q.writes == 0 && (!p.write || q.r
 
 // hasSlot reports whether one of the free slots is for the call.
 func (q *queue) hasSlot(p *place) bool {
-	return q.free > 0 && (!p.task || q.limit == 1 || q.tasks < q.limit-1)
+	return q.free > 0 && (!p.task || q.limit == 1 || q.tasks < q.limit-1) && (q.share == 0 || p.line.running < q.share)
 }
 
 // next returns the first call that waits for its start, for which there is a slot, and that the earlier calls of its principal let run: an

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,16 +118,10 @@ func (q *queued) printed(f *gateway.Failure, failure *engine.Error) *gateway.Fai
 		return f
 	}
 	out := scriptOutput{Error: &scriptError{Name: "Error", Message: f.Message, Text: f.Text}}
-	limit := cmp.Or(q.resultLimit(), math.MaxInt)
-	if out.Console, out.Cut = cut(lines, min(maxScriptConsole, limit/2), "/console", nil); len(out.Cut) > 0 {
+	if out.Console, out.Cut = cut(lines, maxScriptConsole, "/console", nil); len(out.Cut) > 0 {
 		out.Note = noteCut
 	}
-	text, err := rawjson.Marshal(out)
-	if len(text) > limit {
-		out.Cut = nil // the console itself has marks where something is missing
-		text, err = rawjson.Marshal(out)
-	}
-	if err == nil && len(text) <= limit {
+	if text, err := rawjson.Marshal(out); err == nil {
 		f.Text = string(text)
 	}
 	return f

@@ -5,6 +5,7 @@
 package projectskills
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,7 +51,7 @@ func Look(c *catalog.Catalog) ([]string, tomlfile.Problems) {
 	for _, p := range c.Plugins {
 		grants = append(grants, p.Grant)
 	}
-	list, problems := Of(c, grant.Writable(c.Places, grants...)).List()
+	list, problems := Of(c, grant.Writable(c.Places, grants...)).List(context.Background())
 	names := []string{}
 	for _, s := range list {
 		if Allowed(c, s) {
@@ -104,8 +105,8 @@ func (d *directory) openSkill(name string) (*skills.Dir, error) {
 	return dir, err
 }
 
-// Open opens the skill with a name: that of the first directory that has one, even if it cannot be read. The caller must close it. If there is
-// none, the result is nil. Errors do not contain the path of a directory.
+// Open opens the skill with a name: that of the first directory that has one, even if it cannot be read. A directory without SKILL.md is none.
+// The caller must close the skill. If there is none, the result is nil. Errors do not contain the path of a directory.
 func (s Source) Open(name string) (*skills.Dir, error) {
 	for _, d := range s.Dirs {
 		dir, err := s.open(d)
@@ -126,13 +127,22 @@ func (d *directory) find(name string) (*skills.Dir, error) {
 	if d.hidden(name) || !d.Has(name) {
 		return nil, nil
 	}
-	return d.openSkill(name)
+	dir, err := d.openSkill(name)
+	if err == nil && !dir.HasInstructions() {
+		dir.Close()
+		return nil, nil
+	}
+	return dir, err
 }
 
-// List reads all skills that can be read, sorted by the order of the directories and by name. The problems are why others are left out.
-func (s Source) List() ([]*skills.Skill, tomlfile.Problems) {
-	l := list{seen: map[string]config.SkillDir{}}
+// List reads all skills that can be read, sorted by the order of the directories and by name. The problems are why others are left out. If ctx
+// ends, the results are incomplete.
+func (s Source) List(ctx context.Context) ([]*skills.Skill, tomlfile.Problems) {
+	l := list{ctx: ctx, seen: map[string]config.SkillDir{}}
 	for _, d := range s.Dirs {
+		if ctx.Err() != nil {
+			break
+		}
 		dir, err := s.open(d)
 		switch {
 		case err != nil:
@@ -152,6 +162,7 @@ func (s Source) List() ([]*skills.Skill, tomlfile.Problems) {
 
 // list is the state of one call of List.
 type list struct {
+	ctx      context.Context
 	skills   []*skills.Skill
 	problems tomlfile.Problems
 	left     int                        // number of problems beyond maxProblems
@@ -189,9 +200,6 @@ func (l *list) add(d *directory) {
 func (l *list) addSkill(d *directory, name string) {
 	problem := tomlfile.Problem{File: filepath.Join(d.Path, name), Warning: true}
 	first, known := l.seen[name]
-	if !known {
-		l.seen[name] = d.SkillDir
-	}
 	switch {
 	case known:
 		problem.What, problem.Remedy = "the skill is not offered, since "+first.Path+", which the config names first, has one of this name", "rename or remove one of them"
@@ -200,8 +208,9 @@ func (l *list) addSkill(d *directory, name string) {
 	case l.size >= maxSize:
 		problem.What, problem.Remedy = fmt.Sprintf("the skill is not listed, since the files of those before it have %d MiB", maxSize>>20), "remove large files"
 	default:
-		skill, size, err := d.load(name)
+		skill, size, err := d.load(l.ctx, name)
 		if !errors.Is(err, skills.ErrNoInstructions) {
+			l.seen[name] = d.SkillDir
 			l.read++
 		}
 		if l.size += size; err == nil {
@@ -214,12 +223,12 @@ func (l *list) addSkill(d *directory, name string) {
 }
 
 // load reads a skill, and returns the number of bytes that were read for it.
-func (d *directory) load(name string) (*skills.Skill, int64, error) {
+func (d *directory) load(ctx context.Context, name string) (*skills.Skill, int64, error) {
 	dir, err := d.openSkill(name)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer dir.Close()
-	skill, err := dir.Load()
+	skill, err := dir.Load(ctx)
 	return skill, dir.Size(), err
 }

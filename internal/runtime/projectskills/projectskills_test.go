@@ -1,6 +1,7 @@
 package projectskills
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,7 +64,7 @@ func TestListIsBounded(t *testing.T) {
 			testenv.WriteFile(t, filepath.Join(dir, fmt.Sprintf("skills/b%02d/SKILL.md", i)), "malformed")
 		}
 		writeSkill(t, dir, "c")
-		list, problems := s.List()
+		list, problems := s.List(t.Context())
 		if len(list) != maxSkills/2 || slices.Contains(names(list), "c") {
 			t.Errorf("got %q", names(list))
 		}
@@ -76,7 +77,7 @@ func TestListIsBounded(t *testing.T) {
 			testenv.WriteFile(t, filepath.Join(dir, fmt.Sprintf("skills/a%d/x", i)), "")
 		}
 		writeSkill(t, dir, "b")
-		if list, _ := s.List(); !slices.Equal(names(list), []string{"b"}) {
+		if list, _ := s.List(t.Context()); !slices.Equal(names(list), []string{"b"}) {
 			t.Errorf("got %q", names(list))
 		}
 	})
@@ -92,7 +93,7 @@ func TestListIsBounded(t *testing.T) {
 			}
 		}
 		testenv.WriteFile(t, filepath.Join(dir, "skills/a/too-much"), strings.Repeat("x", 8<<10)) // fails, and counts nevertheless
-		list, problems := s.List()
+		list, problems := s.List(t.Context())
 		if got := names(list); !slices.Equal(got, []string{"b", "c"}) {
 			t.Errorf("got %q", got)
 		}
@@ -105,7 +106,7 @@ func TestListIsBounded(t *testing.T) {
 		for i := range 4 * skills.MaxFiles {
 			testenv.WriteFile(t, filepath.Join(dir, fmt.Sprintf("skills/f%d", i)), "")
 		}
-		list, problems := s.List()
+		list, problems := s.List(t.Context())
 		if len(list) != 0 {
 			t.Errorf("got %q", names(list))
 		}
@@ -116,7 +117,7 @@ func TestListIsBounded(t *testing.T) {
 		for i := range 2 * maxProblems {
 			testenv.WriteFile(t, filepath.Join(dir, fmt.Sprintf("skills/Bad%d/x", i)), "")
 		}
-		_, problems := s.List()
+		_, problems := s.List(t.Context())
 		if len(problems) != maxProblems+1 {
 			t.Errorf("%d problems", len(problems))
 		}
@@ -131,15 +132,18 @@ func TestOpenFindsWhatListReads(t *testing.T) {
 	writeSkill(t, dir, "first")
 	writeSkill(t, dir+"/more", "first")
 	writeSkill(t, dir+"/more", "second")
-	testenv.WriteFile(t, filepath.Join(dir, "skills/broken/x"), "")
+	testenv.WriteFile(t, filepath.Join(dir, "skills/broken/SKILL.md"), "malformed")
 	writeSkill(t, dir+"/more", "broken")
+	testenv.WriteFile(t, filepath.Join(dir, "skills/empty/x"), "")
+	writeSkill(t, dir+"/more", "empty")
 	testenv.WriteFile(t, filepath.Join(dir, "skills/first/own"), "")
-	list, problems := s.List()
-	if got := names(list); !slices.Equal(got, []string{"first", "second"}) {
+	list, problems := s.List(t.Context())
+	if got := names(list); !slices.Equal(got, []string{"first", "empty", "second"}) {
 		t.Errorf("got %q", got)
 	}
 	wantProblem(t, problems, 2, "which the config names first, has one of this name")
-	for name, files := range map[string]int{"first": 2, "second": 1, "broken": -1, "none": 0} {
+	wantProblem(t, problems, 1, "empty: the skill is not offered: there is no SKILL.md")
+	for name, files := range map[string]int{"first": 2, "second": 1, "broken": -1, "empty": 1, "none": 0} {
 		opened, err := s.Open(name)
 		if err != nil || (opened == nil) != (name == "none") {
 			t.Fatalf("%s: %v, %v", name, opened, err)
@@ -148,9 +152,19 @@ func TestOpenFindsWhatListReads(t *testing.T) {
 			continue
 		}
 		defer opened.Close()
-		loaded, err := opened.Load()
+		loaded, err := opened.Load(t.Context())
 		if (err != nil) != (files < 0) || err == nil && len(loaded.Files) != files {
 			t.Errorf("%s: %+v, %v", name, loaded, err)
 		}
+	}
+}
+
+func TestListStopsWhenItIsCancelled(t *testing.T) {
+	s, dir := newSource(t)
+	writeSkill(t, dir, "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if list, _ := s.List(ctx); len(list) != 0 {
+		t.Errorf("got %q", names(list))
 	}
 }

@@ -24,7 +24,7 @@ func TestFIFOBlocksNothing(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	list, problems := s.List()
+	list, problems := s.List(t.Context())
 	if got := names(list); !slices.Equal(got, []string{"good"}) {
 		t.Errorf("got %q", got)
 	}

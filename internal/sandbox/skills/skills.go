@@ -6,6 +6,7 @@
 package skills
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -148,7 +149,7 @@ func Load(top, name string) (*Skill, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	return dir.Load()
+	return dir.Load(context.Background())
 }
 
 // Open opens the skill at a path below the directory top. The caller must close it. Errors do not contain top.
@@ -174,16 +175,27 @@ func (d *Dir) Size() int64 { return min(d.size, MaxSize) }
 // ErrNoInstructions reports that a directory has no SKILL.md, so that it is no skill.
 var ErrNoInstructions = fmt.Errorf("there is no %s", FileName)
 
-// Load reads all files, and validates the skill.
-func (d *Dir) Load() (*Skill, error) {
+// HasInstructions reports whether the directory has a SKILL.md, valid or not, so that it is a skill.
+func (d *Dir) HasInstructions() bool {
+	if d.Hidden != nil && d.Hidden(FileName) {
+		return false
+	}
 	st, err := d.dir.Lstat(FileName)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && st.IsDir() || d.Hidden != nil && d.Hidden(FileName) { // without reading what may be large
+	return !errors.Is(err, fs.ErrNotExist) && (err != nil || !st.IsDir())
+}
+
+// Load reads all files, and validates the skill. It stops when ctx ends.
+func (d *Dir) Load(ctx context.Context) (*Skill, error) {
+	if !d.HasInstructions() { // without reading what may be large
 		return nil, ErrNoInstructions
 	}
 	s := &Skill{}
 	d.entries, d.size = 0, 0
 	var content []byte // of one file after the other
-	err = d.walk(".", 0, func(name string, st beneath.Stat) error {
+	err := d.walk(".", 0, func(name string, st beneath.Stat) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		switch d.size += st.Size; {
 		case len(s.Files) == MaxFiles:
 			return fmt.Errorf("it has more than %d files", MaxFiles)
@@ -197,7 +209,7 @@ func (d *Dir) Load() (*Skill, error) {
 		s.Files = append(s.Files, File{name, userfile.Digest(content), st.Size})
 		if name == FileName {
 			err = s.readInstructions(content)
-		} else if strings.HasSuffix(name, ".md") {
+		} else if strings.EqualFold(path.Ext(name), ".md") {
 			err = checkText(content)
 		}
 		if err != nil {

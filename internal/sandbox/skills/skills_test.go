@@ -1,6 +1,7 @@
 package skills_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -115,6 +116,7 @@ func TestLoadRefuses(t *testing.T) {
 		"escaped hidden text":     {map[string]string{"demo/SKILL.md": "---\nname: demo\ndescription: \"a\\u202eb\"\n---\n"}, "SKILL.md: line 3: an escape stands for a character that is invisible"},
 		"escape in a key":         {map[string]string{"demo/SKILL.md": "---\nname: demo\ndescription: d\n\"a\\u200b\": x\n---\n"}, "SKILL.md: line 4: an escape"},
 		"SKILL.md is a directory": {map[string]string{"demo/SKILL.md/a": ""}, "there is no SKILL.md"},
+		"hidden text in capitals": {map[string]string{"demo/SKILL.md": head, "demo/B.MD": "\u200b"}, "B.MD: line 1 has a character that is invisible"},
 		"not UTF-8":               {map[string]string{"demo/SKILL.md": head + "\xff"}, "SKILL.md: it is not UTF-8"},
 		"deep directories":        {map[string]string{"demo/SKILL.md": head, "demo/" + deep + "x": ""}, "more than 8 directories deep"},
 		"many files":              {many, "more than 512 files"},
@@ -149,7 +151,7 @@ func TestNoSymbolicLinkIsFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	s, err := dir.Load()
+	s, err := dir.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +164,21 @@ func TestNoSymbolicLinkIsFollowed(t *testing.T) {
 	if _, err := dir.Read(*s.File("dir/y")); err == nil {
 		t.Error("a file was read through a symbolic link")
 	}
-	if _, err := dir.Load(); err == nil || !strings.Contains(err.Error(), "dir is not a regular file") || strings.Contains(err.Error(), top) {
+	if _, err := dir.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "dir is not a regular file") || strings.Contains(err.Error(), top) {
 		t.Errorf("a symbolic link in a skill: %v", err)
+	}
+}
+
+func TestLoadStopsWhenItIsCancelled(t *testing.T) {
+	dir, err := skills.Open(testenv.Tree(t, map[string]string{"demo/SKILL.md": head}), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s, err := dir.Load(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %+v, %v", s, err)
 	}
 }
 
@@ -174,7 +189,7 @@ func TestReadFailsIfAFileHasChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	s, err := dir.Load()
+	s, err := dir.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
