@@ -176,13 +176,57 @@ func TestTracesOfScript(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
+	id := s.traceSession(t, c)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, secret := range []string{"made_up", s.project, s.site.URL, "robots", s.tokens["ann"], "token:", "one"} {
+	for _, secret := range []string{"made_up", "<b>", id, s.project, s.site.URL, "robots", s.tokens["ann"], "token:", "one"} {
 		if strings.Contains(c.raw.String(), secret) {
 			t.Errorf("the collector was sent %q: %s", secret, c.raw.String())
 		}
 	}
+}
+
+// traceSession has a client make calls in a session whose parent is stated by headers, looks at their spans, and returns the ID of the session.
+func (s *scriptTeam) traceSession(t *testing.T, c *collector) (id string) {
+	t.Helper()
+	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	headers := []string{"Authorization", "Bearer " + s.tokens["ann"], "Traceparent", "00-" + trace + "-" + parent + "-01", "Tracestate", "dd=s:2,x=<b>"}
+	opened, _ := postHTTP(t, s.url, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`, headers...)
+	id = opened.Header.Get("Mcp-Session-Id")
+	headers = append(headers, "Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-11-25")
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":"call-7","method":"tools/call","params":{"name":"read_text_file","arguments":{"path":"/made_up"}}}`,
+		`{"jsonrpc":"2.0","id":8,"method":"resources/read","params":{"uri":"made_up:x"}}`,
+		`{"jsonrpc":"2.0","id":"<b>","method":"tools/call","params":{"name":"made_up","arguments":{}}}`,
+	} {
+		postHTTP(t, s.url, message, headers...)
+	}
+	all := c.await(func(s span) bool { return s.TraceID == trace && s.Name == "tools/call" })
+	want := `resources/read (unknown) failed
+tools/call (unknown) failed
+tools/call read_text_file (tool_error) failed
+  module failed
+  queue
+  worker
+`
+	if got := tree(all, trace, parent, ""); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	digest := ""
+	for _, one := range all {
+		if one.TraceID != trace || one.ParentSpanID != parent {
+			continue
+		}
+		digest = one.attribute("mcp.session.id")
+		got := fmt.Sprint(one.attribute("jsonrpc.request.id"), " ", one.attribute("mcp.protocol.version"), " ", one.attribute("rpc.response.status_code"), " ", one.TraceState, " ", len(digest))
+		if want := map[string]string{"tools/call read_text_file": "call-7 2025-11-25  dd=s:2 16", "tools/call": " 2025-11-25 -32602 dd=s:2 16", "resources/read": "8 2025-11-25 -32601 dd=s:2 16"}[one.Name]; got != want {
+			t.Errorf("%s: got %s, want %s", one.Name, got, want)
+		}
+	}
+	if digest == "" || strings.Contains(id, digest) {
+		t.Errorf("the session %s is named %s", id, digest)
+	}
+	return id
 }
 
 // TestTracesOnStdio has a client on stdio make calls that end in different ways. The spans arrive before the server has ended.

@@ -76,6 +76,9 @@ func (c *claims) hasPrompt(p *Plugin, name string) bool {
 	return p.Manifest.Offers.Prompts.Any && p.Grant.Prompts.Allowed(name)
 }
 
+// ClaimsPrompt reports whether a manifest names that prompt, so that the name is not one that a client or a module makes up.
+func (c *claims) ClaimsPrompt(name string) bool { return c.promptClaims[name] != nil }
+
 // Serves reports whether a resource with that URI, or a URI template, would belong to p.
 func (c *claims) Serves(p *Plugin, uri string) bool {
 	if c.isOfSkills(uri) || !p.Grant.Resources.Allowed(uri) {

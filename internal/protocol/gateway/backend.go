@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
@@ -133,9 +136,31 @@ func (f *Failure) result() []byte {
 	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}],%s"isError":true,"_meta":%s}`, rawjson.Quote(f.text()), structured, f.meta())
 }
 
-// rpc returns the failure as a JSON-RPC error.
-func (f *Failure) rpc() *abi.Error {
-	return &abi.Error{Code: abi.CodeInternal, Message: f.text(), Data: f.meta()}
+// rpc returns the failure of a request as a JSON-RPC error; nil: its client gets a result.
+func (f *Failure) rpc(r *call.Request) *abi.Error {
+	switch {
+	case IsModern(r.Version) && f.Missing != (interaction.Client{}):
+		return missingCapability(f.text(), f.Missing)
+	case r.Method != string(mcp.MethodToolsCall):
+		return &abi.Error{Code: abi.CodeInternal, Message: f.text(), Data: f.meta()}
+	}
+	return nil
+}
+
+// ErrorCode returns the code of the JSON-RPC error with which the gateway answers a request that ended with err; 0: it answers with a result, or not
+// at all.
+func ErrorCode(r *call.Request, err error) int {
+	var failure *Failure
+	var own *abi.Error
+	if errors.As(err, &failure) {
+		own = failure.rpc(r)
+	} else {
+		errors.As(err, &own)
+	}
+	if own == nil {
+		return 0
+	}
+	return requestMeta{modern: IsModern(r.Version)}.translated(own).Code
 }
 
 // meta encodes the machine-readable form of the failure.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/bulkhead-mcp/bulkhead/internal/base/guard"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
@@ -266,11 +264,8 @@ func (c *clientRequest) run(ctx context.Context, queued Queued) ([]byte, *Ask, *
 
 // report returns the encoded result, or the error, that reports a failure to the client.
 func (c *clientRequest) report(f *Failure) ([]byte, *abi.Error) {
-	if c.meta.modern && f.Missing != (interaction.Client{}) {
-		return nil, missingCapability(f.text(), f.Missing)
-	}
-	if c.Method != string(mcp.MethodToolsCall) {
-		return nil, f.rpc()
+	if err := f.rpc(&c.Request); err != nil {
+		return nil, err
 	}
 	return c.encode(call.Result{Body: f.result()}), nil
 }

@@ -13,11 +13,12 @@ import (
 
 // requestMeta is the decoded _meta of a request, and what is needed to handle it.
 type requestMeta struct {
-	served *served // what the server offers to it
-	modern bool    // the protocol version is 2026-07-28, which has no handshake
-	token  []byte  // progressToken, raw; nil if the client wants no progress
-	level  string  // minimum level of log messages that a modern request wants; empty: it wants none
-	client string  // "name/version" of the client of a modern request; empty if it is not stated
+	served  *served // what the server offers to it
+	modern  bool    // the protocol version is 2026-07-28, which has no handshake
+	version string  // the protocol version of a modern request
+	token   []byte  // progressToken, raw; nil if the client wants no progress
+	level   string  // minimum level of log messages that a modern request wants; empty: it wants none
+	client  string  // "name/version" of the client of a modern request; empty if it is not stated
 }
 
 // translated returns an error with the code of its era: in the modern era an unknown resource is reported as invalid
@@ -43,7 +44,7 @@ func (now *served) meta(m *message) (requestMeta, *abi.Error) {
 	if !mcp.IsModernProtocol(version) {
 		return meta, nil
 	}
-	meta.modern = true
+	meta.modern, meta.version = true, version
 	switch {
 	case m.method == string(mcp.MethodServerDiscover) && !now.supportsModern():
 		// Clients fall back to initialize only on this error. Some do not fall back if the error lists the supported

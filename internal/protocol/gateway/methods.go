@@ -67,7 +67,7 @@ var methods = map[mcp.MCPMethod]method{
 func (s *session) backendRequest(m *message, meta requestMeta, how method) (call.Request, *abi.Error) {
 	p := &m.params
 	r := call.Request{
-		Method: m.method, Client: s.clientOf(meta), Principal: s.by, Address: s.from, ID: m.id,
+		Method: m.method, Client: s.clientOf(meta), Principal: s.by, Sender: s.from, Version: cmp.Or(meta.version, s.version), ID: m.id,
 		Params: p.all, Arguments: p.arguments, Argument: p.argument, Cursor: p.cursor,
 		Held: s.held, Whole: s.local != nil,
 	}

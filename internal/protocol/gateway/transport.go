@@ -206,9 +206,9 @@ func (t *Transport) newSession(v *View, owner *call.Principal, held context.Cont
 func (s *Session) Handle(ctx context.Context, m *Message, by *call.Principal, to Peer) (rest func()) {
 	s.s.handling.Lock()
 	defer s.s.handling.Unlock()
-	s.s.by, s.s.from = by, ""
+	s.s.by, s.s.from = by, nil
 	if remote, ok := to.(Remote); ok {
-		s.s.from = remote.Address()
+		s.s.from = remote.Sender()
 	}
 	if m.single == nil {
 		s.s.batch(ctx, m.body, to)

@@ -7,7 +7,7 @@ import (
 )
 
 // Headers of requests that pages may send, and of answers that they may read, beside those that all pages may.
-var pageHeaders = []string{"accept", "authorization", "content-type", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"}
+var pageHeaders = []string{"accept", "authorization", "content-type", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id", "traceparent", "tracestate"}
 
 const (
 	paramHeaders    = "mcp-param-" // the prefix of those of parameters

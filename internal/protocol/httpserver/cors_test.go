@@ -12,8 +12,8 @@ func TestPagesOfConfiguredOriginsOnly(t *testing.T) {
 	body, headers := modernCall("echo", `{}`)
 	run(t, Config{Auth: accepting(token), Resource: resource, Origins: []string{allowed}}, func(t *testing.T, f *fixture) {
 		for _, path := range []string{Path, metadataPath} {
-			got := f.do(http.MethodOptions, path, "", "Origin", allowed, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization, Mcp-Param-Region,x-other,mcp-param-<")
-			if got.status != http.StatusNoContent || got.header.Get("Access-Control-Allow-Origin") != allowed || got.header.Get("Access-Control-Allow-Headers") != "authorization, mcp-param-region" ||
+			got := f.do(http.MethodOptions, path, "", "Origin", allowed, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization, Mcp-Param-Region,x-other,mcp-param-<, Traceparent")
+			if got.status != http.StatusNoContent || got.header.Get("Access-Control-Allow-Origin") != allowed || got.header.Get("Access-Control-Allow-Headers") != "authorization, mcp-param-region, traceparent" ||
 				got.header.Get("Access-Control-Allow-Methods") != "POST, GET, DELETE" || got.header.Get("Access-Control-Allow-Credentials") != "" || got.header.Get("Vary") != "Origin" {
 				t.Errorf("%s: a preflight has %d %v", path, got.status, got.header)
 			}

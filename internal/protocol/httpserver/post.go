@@ -153,7 +153,7 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, by access, m *ga
 		}
 	}
 	st := newStream(0, &s.messages)
-	st.address = addressOf(r)
+	st.sender = senderOf(r, "")
 	reader := st.attach(0)
 	defer st.detach(reader)
 	rest := session.Handle(ctx, m, by.Principal, st)
@@ -202,7 +202,7 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request, by access, sessi
 	ended := afterBoth(release)
 	defer ended()
 	st := session.newStream(&s.messages)
-	st.address = addressOf(r)
+	st.sender = senderOf(r, session.digest)
 	reader := st.attach(0)
 	defer st.detach(reader)
 	s.count(st, ended)

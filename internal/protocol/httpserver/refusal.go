@@ -1,7 +1,6 @@
 package httpserver
 
 import (
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -89,15 +88,6 @@ func (s *Server) report(r *http.Request, code, why string, owner *call.Principal
 	if s.config.Refused != nil {
 		s.config.Refused(refusal)
 	}
-}
-
-// addressOf returns the IP address of the peer.
-func addressOf(r *http.Request) string {
-	address, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return address
 }
 
 // reportRest logs how many refusals were not reported.

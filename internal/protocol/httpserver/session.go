@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +22,7 @@ const (
 // session is a session of the legacy era.
 type session struct {
 	id      string
+	digest  string // names the session where the id must not appear, since it is a credential
 	owner   string // the ID of a principal
 	view    *gateway.View
 	gateway *gateway.Session
@@ -57,6 +60,8 @@ func (all *sessions) init(s *Server) {
 // open opens a session, which is not found until it is added. The id has 260 random bits.
 func (all *sessions) open(by access) *session {
 	s := &session{id: rand.Text() + rand.Text(), owner: by.Principal.ID, view: by.view, own: newStream(0, &all.server.messages), used: time.Now(), active: 1}
+	digest := sha256.Sum256([]byte(s.id))
+	s.digest = hex.EncodeToString(digest[:8])
 	s.own.resume()
 	s.calls, s.end = context.WithCancel(all.server.calls)
 	s.gateway = all.server.transport.Open(by.view, by.Principal, by.Held, s.own)

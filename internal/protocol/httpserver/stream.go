@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
@@ -52,7 +53,7 @@ type stream struct {
 	number    uint64 // identifies the stream in its session; 0 is the session's own
 	resumable bool   // messages are kept after they were written, and while no connection reads
 	budget    *budget
-	address   string // IP address of the client whose request has the stream
+	sender    *call.Sender // of the request that has the stream
 
 	closed chan struct{}
 	wake   chan struct{} // has capacity 1, and an element if the reader has to look
@@ -72,8 +73,8 @@ type stream struct {
 	onFirst  func() // called when the first event was put; may be nil
 }
 
-// Address implements gateway.Remote.
-func (s *stream) Address() string { return s.address }
+// Sender implements gateway.Remote.
+func (s *stream) Sender() *call.Sender { return s.sender }
 
 // reader is a connection that reads a stream.
 type reader struct {

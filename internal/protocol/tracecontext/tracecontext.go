@@ -24,12 +24,14 @@ type Context struct {
 	Trace   TraceID
 	Span    SpanID
 	Sampled bool   // whether the caller may have recorded its span
-	State   string // tracestate of the caller, at most maxState bytes; empty if it has none
+	State   string // the members of the caller's tracestate that are plain, at most MaxState bytes; empty if there are none
 }
 
-// Bounds of tracestate. The specification asks to keep at least 512 bytes, and allows 32 members.
+// Bounds. The specification asks to keep at least 512 bytes of tracestate, and allows 32 members. Later versions of traceparent may have more than
+// the 55 bytes of version 00.
 const (
-	maxState   = 512
+	MaxParent  = 128
+	MaxState   = 512
 	maxMembers = 32
 )
 
@@ -41,7 +43,8 @@ const (
 	flagsBegin = 53
 )
 
-// Parse returns the position that traceparent states; ok is false if it is invalid. An invalid or long tracestate is left out.
+// Parse returns the position that traceparent states; ok is false if it is invalid. An invalid or long tracestate is left out, and so are its
+// members that are not plain.
 func Parse(parent, state string) (c Context, ok bool) {
 	if len(parent) < length || parent[traceBegin-1] != '-' || parent[spanBegin-1] != '-' || parent[flagsBegin-1] != '-' {
 		return Context{}, false
@@ -59,9 +62,7 @@ func Parse(parent, state string) (c Context, ok bool) {
 		return Context{}, false
 	}
 	c.Sampled = flags[0]&1 == 1
-	if isState(state) {
-		c.State = strings.Clone(state) // it must not keep the message
-	}
+	c.State = plainState(state)
 	return c, true
 }
 
@@ -74,11 +75,12 @@ func decode(to []byte, digits string) bool {
 	return err == nil
 }
 
-// isState reports whether a tracestate is a list of members with a key and a value, each of allowed characters.
-func isState(s string) bool {
-	if s == "" || len(s) > maxState || strings.Count(s, ",") >= maxMembers {
-		return false
+// plainState returns the plain members of a tracestate; empty if it is not a list of members with a key and a value, each of allowed characters.
+func plainState(s string) string {
+	if s == "" || len(s) > MaxState || strings.Count(s, ",") >= maxMembers {
+		return ""
 	}
+	var plain []string
 	for member := range strings.SplitSeq(s, ",") {
 		member = strings.Trim(member, " \t")
 		if member == "" {
@@ -86,10 +88,21 @@ func isState(s string) bool {
 		}
 		key, value, found := strings.Cut(member, "=")
 		if !found || !isKey(key) || !isValue(value) {
-			return false
+			return ""
+		}
+		if isPlain(value) {
+			plain = append(plain, member)
 		}
 	}
-	return true
+	return strings.Join(plain, ",")
+}
+
+// isPlain reports whether a value has only characters without a meaning in HTML, shells and queries, whatever shows the trace. Those that
+// backends write are: of OpenTelemetry ("th:c;rv:1f"), Datadog ("s:2;o:rum"), Elastic ("s:0.5"), and IDs in hexadecimal digits or base64.
+func isPlain(value string) bool {
+	return strings.IndexFunc(value, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("_-.:;~/+@*", c)
+	}) < 0
 }
 
 func isKey(s string) bool {
@@ -98,6 +111,7 @@ func isKey(s string) bool {
 	}) < 0
 }
 
+// isValue reports whether the specification allows a value.
 func isValue(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c > '~' || c == '=' }) < 0
 }

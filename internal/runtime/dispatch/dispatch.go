@@ -150,8 +150,9 @@ func (v *view) find(r call.Request) (gateway.Queued, *abi.Error) {
 
 // unknown records a request for something that the view does not offer, and returns the client's error.
 func (v *view) unknown(r call.Request) *abi.Error {
-	v.reportRefused(r)
-	return gateway.Unknown(r.Method, r.Name, v.catalog.WhyUnknown(r.Method, r.Name))
+	err := gateway.Unknown(r.Method, r.Name, v.catalog.WhyUnknown(r.Method, r.Name))
+	v.reportRefused(r, err)
+	return err
 }
 
 // ReportHTTPRefusal records a request without access to the HTTP server.
@@ -179,17 +180,17 @@ func (d *Dispatcher) RecordEvent(kind audit.Kind, method string, outcome audit.O
 	_ = g.write(record) // the log counts lost records
 }
 
-// reportRefused records a request for something that the view does not offer.
-func (v *view) reportRefused(r call.Request) {
+// reportRefused records a request for something that the view does not offer, which is answered with err.
+func (v *view) reportRefused(r call.Request, err error) {
 	if v.generation.audit != nil {
 		code, p := v.catalog.Refusal(r)
-		v.recordRefused(r, p, code)
+		v.recordRefused(r, p, code, err)
 	}
 }
 
-// recordRefused records a request that was refused, if an audit log is kept. The request had no effect, so that the response does not depend on
+// recordRefused records a request that was refused with err, if an audit log is kept. The request had no effect, so that the response does not depend on
 // whether the record is lost.
-func (v *view) recordRefused(r call.Request, p *catalog.Plugin, code string) {
+func (v *view) recordRefused(r call.Request, p *catalog.Plugin, code string, err error) {
 	log := v.generation.audit
 	if log == nil {
 		return
@@ -197,5 +198,5 @@ func (v *view) recordRefused(r call.Request, p *catalog.Plugin, code string) {
 	record := v.recordOf(&r, p)
 	record.Kind, record.ID, record.Outcome, record.Code, record.BytesIn = audit.KindRefused, log.NewID(), audit.Denied, code, int64(len(r.Params))
 	_ = v.generation.write(record)
-	v.generation.dispatcher.traceRefused(&r, &record)
+	v.traceRefused(&r, &record, err)
 }

@@ -57,8 +57,9 @@ func (v *view) enqueueInner(r call.Request) (gateway.Queued, *abi.Error) {
 
 // refuse records that a tool was called through the wrong tool of the host, and returns the request that says so.
 func (v *view) refuse(r call.Request, tool *catalog.Tool, code, message string) gateway.Queued {
-	v.recordRefused(r, tool.Plugin, code)
-	return refused{hostFailure(r.Name, code, message)}
+	failure := hostFailure(r.Name, code, message)
+	v.recordRefused(r, tool.Plugin, code, failure)
+	return refused{failure}
 }
 
 // refused is a request that has failed when it was found, and was recorded.

@@ -121,7 +121,7 @@ func (n *nestedCalls) parse(params []byte) ([]call.Request, error) {
 		by := &n.script.Request
 		requests[i] = call.Request{
 			Method: abi.MethodToolsCall, Name: c.Name, Arguments: c.Arguments, Params: fmt.Appendf(nil, `{"name":%s,"arguments":%s}`, rawjson.Quote(c.Name), c.Arguments),
-			Client: by.Client, Principal: by.Principal, Address: by.Address, ID: by.ID, Parent: by.RecordID, Via: hosttool.Script, TraceParent: by.Trace,
+			Client: by.Client, Principal: by.Principal, Sender: by.Sender, Version: by.Version, ID: by.ID, Parent: by.RecordID, Via: hosttool.Script, TraceParent: by.Trace,
 		}
 	}
 	return requests, nil

@@ -43,7 +43,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	record.Time, record.Kind, record.ID = time.Now(), audit.KindCall, log.NewID()
 	q.RecordID = record.ID
 	record.BytesIn, record.Arguments, record.Round = int64(len(q.Params)), q.Arguments, q.Interaction.Round
-	span := q.view.generation.dispatcher.begin(q.Request)
+	span := q.view.begin(q.Request)
 	if s := q.view.generation.dispatcher.watched.Load(); s != nil {
 		if q.Times == nil {
 			q.Times = &call.Times{}
@@ -72,6 +72,9 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	record.ShortenedFrom = int64(result.ShortenedFrom)
 	record.Operations, record.LeftOut = trail.Operations()
 	record.LeftOut += result.LeftOut
+	if span != nil {
+		span.Status = gateway.ErrorCode(q.Request, err)
+	}
 	lost := q.view.write(record, q.Times, span)
 	for _, o := range refused {
 		r := q.view.recordOf(q.Request, q.plugin)
@@ -87,7 +90,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 // recordOf returns what all records of a request have in common. p is the plugin that the request is for; nil if there is none.
 func (v *view) recordOf(r *call.Request, p *catalog.Plugin) audit.Record {
 	record := audit.Record{
-		Client: r.Client, Principal: r.Principal.ID, Address: r.Address, Request: r.ID, Project: v.catalog.Project, Method: r.Method, Tool: r.Name, Via: r.Via, Parent: r.Parent,
+		Client: r.Client, Principal: r.Principal.ID, Address: r.Address(), Request: r.ID, Project: v.catalog.Project, Method: r.Method, Tool: r.Name, Via: r.Via, Parent: r.Parent,
 		Task: r.Task,
 	}
 	if p != nil {

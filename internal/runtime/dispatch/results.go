@@ -81,8 +81,9 @@ func (r *resultCall) Execute(context.Context, gateway.Notifier) (call.Result, er
 		if exists {
 			code = catalog.NotGranted
 		}
-		r.view.recordRefused(r.Request, nil, code)
-		return call.Result{}, r.Failure(failureNoResult, "has no result with this id: it has expired or was dropped, or its tool is not granted any more; call the tool again")
+		failure := r.Failure(failureNoResult, "has no result with this id: it has expired or was dropped, or its tool is not granted any more; call the tool again")
+		r.view.recordRefused(r.Request, nil, code, failure)
+		return call.Result{}, failure
 	}
 	from := (*catalog.Plugin)(nil)
 	if kept != nil {

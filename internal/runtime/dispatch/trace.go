@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tracecontext"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/traces"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -17,7 +19,8 @@ import (
 func (d *Dispatcher) Trace(e *traces.Exporter) { d.traces.Store(e) }
 
 // begin prepares a request for metrics and traces, if there are any, and returns the identity of its span; nil if it is not traced.
-func (d *Dispatcher) begin(r *call.Request) *traces.Identity {
+func (v *view) begin(r *call.Request) *traces.Identity {
+	d := v.generation.dispatcher
 	traced := d.traces.Load() != nil
 	if !traced && d.metrics.Load() == nil {
 		return nil
@@ -26,30 +29,49 @@ func (d *Dispatcher) begin(r *call.Request) *traces.Identity {
 	if !traced {
 		return nil
 	}
-	span := traces.Begin(parentOf(r))
+	span := v.identityOf(r)
 	r.Trace = span.Module()
 	return span
 }
 
-// traceRefused sends the span of a request that was refused when it was found.
-func (d *Dispatcher) traceRefused(r *call.Request, record *audit.Record) {
-	if e := d.traces.Load(); e != nil {
-		e.Add(traces.Begin(parentOf(r)).Refused(record, time.Now()))
+// traceRefused sends the span of a request that was refused with err when it was found.
+func (v *view) traceRefused(r *call.Request, record *audit.Record, err error) {
+	if e := v.generation.dispatcher.traces.Load(); e != nil {
+		span := v.identityOf(r)
+		span.Status = gateway.ErrorCode(r, err)
+		e.Add(span.Refused(record, time.Now()))
 	}
 }
 
-// parentOf returns the span that has caused a request; nil if none is known.
+// identityOf returns the identity of a request's span.
+func (v *view) identityOf(r *call.Request) *traces.Identity {
+	span := traces.Begin(parentOf(r))
+	span.Version = r.Version
+	if r.Method == abi.MethodPromptsGet && v.catalog.ClaimsPrompt(r.Name) {
+		span.Prompt = r.Name
+	}
+	if r.Sender != nil {
+		span.Session = r.Sender.Session
+	}
+	return span
+}
+
+// parentOf returns the span that has caused a request; nil if none is known. What the request itself states takes precedence over the headers, which
+// are those of a batch, or were added by a proxy.
 func parentOf(r *call.Request) *tracecontext.Context {
 	if r.TraceParent != nil {
 		return r.TraceParent
 	}
 	meta := rawjson.Member(r.Params, "_meta")
-	parent, stated := rawjson.Unquote(rawjson.Member(meta, "traceparent"))
-	if !stated {
-		return nil
-	}
+	parent, _ := rawjson.Unquote(rawjson.Member(meta, "traceparent"))
 	state, _ := rawjson.Unquote(rawjson.Member(meta, "tracestate"))
 	if c, ok := tracecontext.Parse(parent, state); ok {
+		return &c
+	}
+	if r.Sender == nil {
+		return nil
+	}
+	if c, ok := tracecontext.Parse(r.Sender.Traceparent, r.Sender.Tracestate); ok {
 		return &c
 	}
 	return nil

@@ -151,7 +151,7 @@ func (b *Backend) CanSubscribe(r call.Request) bool {
 	if v.catalog.CanSubscribe(r.Name) {
 		return true
 	}
-	v.reportRefused(r)
+	v.reportRefused(r, gateway.Unknown(r.Method, r.Name, ""))
 	return false
 }
 
@@ -160,7 +160,7 @@ func (b *Backend) CanSubscribe(r call.Request) bool {
 func (b *Backend) ReportRefused(r call.Request) {
 	if v := b.dispatcher.acquireView(b.key); v != nil {
 		defer v.release()
-		v.reportRefused(r)
+		v.reportRefused(r, &abi.Error{Code: abi.CodeMethodNotFound})
 	}
 }
 

@@ -2,6 +2,8 @@ package traces
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
@@ -74,7 +76,16 @@ func (i *Identity) request(r *audit.Record) Span {
 		s.text("gen_ai.tool.name", r.Tool)
 		s.text("gen_ai.operation.name", "execute_tool")
 	}
+	s.text("gen_ai.prompt.name", i.Prompt)
 	s.text("error.type", s.ErrorType)
+	if i.Status != 0 {
+		s.text("rpc.response.status_code", strconv.Itoa(i.Status))
+	}
+	if r.Parent == "" { // the calls of a script have its ID
+		s.text("jsonrpc.request.id", requestID(r.Request))
+	}
+	s.text("mcp.protocol.version", i.Version)
+	s.text("mcp.session.id", i.Session)
 	transport := "pipe"
 	if r.Address != "" {
 		transport = "tcp"
@@ -89,6 +100,20 @@ func (i *Identity) request(r *audit.Record) Span {
 	s.number("bulkhead.request.size", r.BytesIn)
 	s.number("bulkhead.response.size", r.BytesOut)
 	return s
+}
+
+// maxRequestID bounds the ID of a request in bytes. A UUID has 36.
+const maxRequestID = 64
+
+// requestID returns the ID of a JSON-RPC request; empty if it is long, or has characters that those of programs do not have.
+func requestID(raw []byte) string {
+	id := strings.Trim(string(raw[:min(len(raw), maxRequestID+3)]), `"`)
+	if len(id) > maxRequestID || strings.IndexFunc(id, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("_-.:", c)
+	}) >= 0 {
+		return ""
+	}
+	return id
 }
 
 // part returns the span of a part of the request.

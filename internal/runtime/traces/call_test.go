@@ -94,3 +94,36 @@ func TestSpansNameNothingForeign(t *testing.T) {
 		t.Errorf("%d spans, and %d without: %.2000s", len(all), all[0].Dropped, body)
 	}
 }
+
+// TestAttributesOfRequests compares the attributes of requests with those of OpenTelemetry's conventions for MCP.
+func TestAttributesOfRequests(t *testing.T) {
+	for name, c := range map[string]struct {
+		identity Identity
+		record   audit.Record
+		want     string
+	}{
+		"tool": {Identity{Version: "2025-11-25", Session: "5e5510"}, audit.Record{Method: abi.MethodToolsCall, Tool: "t", Outcome: audit.OK, Request: []byte(`7`), Address: "192.0.2.1"},
+			"mcp.method.name=tools/call gen_ai.tool.name=t gen_ai.operation.name=execute_tool jsonrpc.request.id=7 mcp.protocol.version=2025-11-25 mcp.session.id=5e5510 network.transport=tcp bulkhead.outcome=ok"},
+		"tool error": {Identity{}, audit.Record{Method: abi.MethodToolsCall, Tool: "t", Outcome: audit.ToolError, Request: []byte(`"a-b_c.1:2"`)},
+			"mcp.method.name=tools/call gen_ai.tool.name=t gen_ai.operation.name=execute_tool error.type=tool_error jsonrpc.request.id=a-b_c.1:2 network.transport=pipe bulkhead.outcome=tool_error"},
+		"JSON-RPC error": {Identity{Prompt: "p", Status: -32602}, audit.Record{Method: abi.MethodPromptsGet, Tool: "p", Outcome: audit.RPCError},
+			"mcp.method.name=prompts/get gen_ai.prompt.name=p error.type=rpc_error rpc.response.status_code=-32602 network.transport=pipe bulkhead.outcome=rpc_error"},
+		"call of a script": {Identity{}, audit.Record{Method: abi.MethodToolsCall, Parent: "r", Outcome: audit.OK, Request: []byte(`7`)},
+			"mcp.method.name=tools/call network.transport=pipe bulkhead.outcome=ok"},
+		"long ID": {Identity{}, audit.Record{Method: "m", Outcome: audit.OK, Request: []byte(`"` + strings.Repeat("x", maxRequestID+1) + `"`)},
+			"mcp.method.name=m network.transport=pipe bulkhead.outcome=ok"},
+		"long number": {Identity{}, audit.Record{Method: "m", Outcome: audit.OK, Request: []byte(strings.Repeat("1", 1000))},
+			"mcp.method.name=m network.transport=pipe bulkhead.outcome=ok"},
+		"markup as ID": {Identity{}, audit.Record{Method: "m", Outcome: audit.OK, Request: []byte(`"<b>"`)},
+			"mcp.method.name=m network.transport=pipe bulkhead.outcome=ok"},
+	} {
+		var got []string
+		c.identity.Sampled = true
+		for _, a := range c.identity.Call(&c.record, nil)[0].Attributes {
+			got = append(got, a.Key+"="+a.Text)
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, c.want)
+		}
+	}
+}

@@ -2,8 +2,9 @@
 // makes the identity of a request's span before it runs, since the calls that it makes refer to that; Call makes the spans once it has ended, of
 // its audit record and the moments of its phases, so that nothing is measured twice. An Exporter queues spans and sends them.
 //
-// Spans name no principal, no argument, no result, no path and no address, and nothing that a client or a module makes up: the audit log has
-// these, under the ID that bulkhead.record.id states.
+// Spans name no principal, no argument, no result, no path and no address: the audit log has these, under the ID that bulkhead.record.id states. Of
+// what a client makes up they have the IDs of its trace and request, and its tracestate, in a few characters without a meaning elsewhere; and of
+// what a module makes up the number of an error.
 package traces
 
 import (
@@ -39,9 +40,14 @@ type Event struct {
 	At   time.Time
 }
 
-// Identity is the identity of a request's span, and of its parts.
+// Identity is the identity of a request's span, and of its parts, with what its audit record does not have.
 type Identity struct {
 	tracecontext.Context
+	Version string // of the protocol
+	Session string // the client's, as call.Sender has it
+	Prompt  string // a prompt that a manifest names
+	Status  int    // code of the JSON-RPC error that the client gets; 0: it gets none
+
 	parent tracecontext.SpanID // zero: the trace begins here
 	module tracecontext.SpanID
 }
