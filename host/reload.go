@@ -126,7 +126,7 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 	}
 	measured.commit()
 	h.updateWatched(found)
-	h.changeTraces(next.Audit)
+	h.changeTraces(0)
 	h.rejected = nil
 	if next.ServesSame(old) { // only messages that name a line differ
 		h.options.Log.Log(unchanged, notChanged)

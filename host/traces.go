@@ -2,10 +2,10 @@ package host
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/traces"
 )
@@ -19,54 +19,59 @@ type traced struct {
 	serving  int    // number of Serve and ServeHTTP that run
 	to       string // base URL of the collector; empty: nothing is traced
 	exporter *traces.Exporter
-	before   traces.Stats // of exporters that were closed
+	closing  []*traces.Exporter // those that send their last spans
+	before   traces.Stats       // of exporters that were closed
 }
 
 // trace begins to trace if the config says so, until end is called. end waits at most for flushTime.
 func (h *Host) trace() (end func()) {
+	h.changeTraces(1)
+	return func() { h.changeTraces(-1) }
+}
+
+// changeTraces sends the spans of further requests to where the config in force says, if the Host serves clients after more Serve and ServeHTTP began.
+// It waits at most for flushTime, without the lock, so that metrics can be read meanwhile.
+func (h *Host) changeTraces(more int) {
 	t := &h.traced
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.serving++
-	h.traceTo(h.catalog().Audit.TracesTo())
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.serving--; t.serving == 0 {
-			h.traceTo("")
-		}
+	t.serving += more
+	to := ""
+	if t.serving > 0 {
+		to = h.catalog().Audit.TracesTo()
 	}
-}
-
-// changeTraces sends the spans of further requests to where the config in force says.
-func (h *Host) changeTraces(a *config.Audit) {
-	h.traced.mu.Lock()
-	defer h.traced.mu.Unlock()
-	if h.traced.serving > 0 {
-		h.traceTo(a.TracesTo())
-	}
-}
-
-// traceTo sends the spans of further requests to a collector. The caller holds the lock of h.traced.
-func (h *Host) traceTo(to string) {
-	t := &h.traced
-	if t.to == to {
+	old := h.traceTo(to)
+	t.mu.Unlock()
+	if old == nil {
 		return
 	}
-	old := t.exporter
+	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	defer cancel()
+	old.Close(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closing = slices.DeleteFunc(t.closing, func(e *traces.Exporter) bool { return e == old })
+	last := old.Stats()
+	t.before.Sent += last.Sent
+	t.before.Dropped += last.Dropped
+}
+
+// traceTo sends the spans of further requests to a collector. It returns the Exporter that was used before, which the caller must close; nil if it is
+// still in use, or there was none. The caller holds the lock of h.traced.
+func (h *Host) traceTo(to string) (old *traces.Exporter) {
+	t := &h.traced
+	if t.to == to {
+		return nil
+	}
+	old = t.exporter
 	t.to, t.exporter = to, nil
 	if to != "" {
 		t.exporter = traces.New(to, h.catalog().Options.Version, h.options.Log.Named("traces"))
 	}
 	h.dispatcher.Trace(t.exporter)
 	if old != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), flushTime)
-		defer cancel()
-		old.Close(ctx)
-		last := old.Stats()
-		t.before.Sent += last.Sent
-		t.before.Dropped += last.Dropped
+		t.closing = append(t.closing, old)
 	}
+	return old
 }
 
 // addMetrics adds what has become of spans to a page of metrics.
@@ -74,10 +79,12 @@ func (t *traced) addMetrics(page *metrics.Page) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.before
-	if t.exporter != nil {
-		last := t.exporter.Stats()
-		now.Sent += last.Sent
-		now.Dropped += last.Dropped
+	for _, e := range append(slices.Clone(t.closing), t.exporter) {
+		if e != nil {
+			last := e.Stats()
+			now.Sent += last.Sent
+			now.Dropped += last.Dropped
+		}
 	}
 	spans := page.Counter("bulkhead_trace_spans_total", "Spans that the collector of traces has accepted (sent), and those that were lost (dropped).", "result")
 	spans.Add(float64(now.Sent), "sent")

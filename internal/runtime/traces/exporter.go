@@ -121,10 +121,11 @@ func (e *Exporter) run() {
 		case <-e.closing:
 		}
 		e.wait(gather, e.full)
+		last := e.isClosing() // before the queue is emptied: from then on Add refuses spans
 		for batch := e.take(); len(batch) > 0; batch = e.take() {
 			e.deliver(batch)
 		}
-		if e.isClosing() {
+		if last {
 			return
 		}
 	}
