@@ -96,7 +96,7 @@ func (c *clientRequest) start(ctx context.Context, work func(func()), release fu
 // find returns the request as one that can be executed.
 func (c *clientRequest) find() (Queued, *abi.Error) {
 	if c.how.task {
-		return taskRequest{c}, nil
+		return &taskRequest{clientRequest: c}, nil
 	}
 	return c.session.view.find(c.Request)
 }

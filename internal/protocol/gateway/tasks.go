@@ -149,7 +149,7 @@ func (c *clientRequest) taskError(err error) *abi.Error {
 		return invalidParams("there is no such task, or it has expired")
 	case errors.As(err, &invalid):
 		return invalidParams(interaction.MemberResponses + ": " + err.Error())
-	case errors.As(err, new(*tasks.FullError)):
+	case errors.As(err, new(*tasks.FullError)), errors.Is(err, tasks.ErrBusy):
 		return &abi.Error{Code: codeServerError, Message: err.Error()}
 	case errors.Is(err, context.Canceled):
 		return shuttingDown()
@@ -245,17 +245,27 @@ func (c *clientRequest) askInTask(ctx context.Context, t *tasks.Task, queued Que
 }
 
 // taskRequest is a request about a task, which no plugin executes.
-type taskRequest struct{ *clientRequest }
+type taskRequest struct {
+	*clientRequest
+	fetched func() // ends the use of the payload; nil if there is none
+}
+
+// ResponseWritten implements ResponseWritten.
+func (r *taskRequest) ResponseWritten() {
+	if r.fetched != nil {
+		r.fetched()
+	}
+}
 
 // Execute implements Queued.
-func (r taskRequest) Execute(context.Context, Notifier) (call.Result, error) {
+func (r *taskRequest) Execute(ctx context.Context, _ Notifier) (call.Result, error) {
 	store, owner := r.session.g.tasks, r.owner()
 	var err error
 	body := []byte(`{}`)
 	switch r.Method {
 	case methodTasksGet:
 		var state tasks.State
-		if state, err = store.Find(owner, r.Name); err == nil {
+		if state, r.fetched, err = store.Fetch(ctx, owner, r.Name); err == nil {
 			body = fmt.Appendf(nil, `{%s}`, state.Detail())
 		}
 	case methodTasksUpdate:
@@ -277,7 +287,7 @@ func (r taskRequest) Execute(context.Context, Notifier) (call.Result, error) {
 }
 
 // Failure implements Queued.
-func (r taskRequest) Failure(code, message string) *Failure {
+func (r *taskRequest) Failure(code, message string) *Failure {
 	return &Failure{Code: code, Message: message}
 }
 

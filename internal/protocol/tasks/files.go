@@ -160,7 +160,7 @@ func (f *files) list(log hclog.Logger) iter.Seq[listed] {
 				if !isID(file.Name()) {
 					continue
 				}
-				r, err := f.readHead(filepath.Join(dir, file.Name()))
+				r, err := f.readHead(Owner(name), file.Name())
 				if err != nil {
 					log.Warn("the record of a task is removed", "file", filepath.Join(dir, file.Name()), "reason", err)
 					_ = f.remove(Owner(name), file.Name()) // a file that stays does no harm
@@ -187,9 +187,12 @@ func entries(dir string, left *int) []os.DirEntry {
 	return found
 }
 
-// readHead reads the first line of a record.
-func (f *files) readHead(path string) (record, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|platform.NoFollow|platform.NonBlock, 0)
+// readHead reads the first line of a record. The error is ErrUnknown if there is no file.
+func (f *files) readHead(owner Owner, id string) (record, error) {
+	file, err := os.OpenFile(f.path(owner, id), os.O_RDONLY|platform.NoFollow|platform.NonBlock, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return record{}, ErrUnknown
+	}
 	if err != nil {
 		return record{}, err
 	}

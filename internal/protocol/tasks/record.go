@@ -58,8 +58,8 @@ func decodeRecord(data []byte) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
-	if r.Status == Cancelled || !r.Status.isFinal() {
-		if len(rest) > 0 || r.Size != 0 {
+	if !r.hasPayload() {
+		if len(rest) > 0 {
 			return record{}, errRecord
 		}
 		return r, nil
@@ -88,7 +88,7 @@ func decodeHead(line []byte) (record, error) {
 	switch {
 	case r.Version > recordVersion:
 		return record{}, errors.New("a newer version of bulkhead has written it")
-	case r.Version != recordVersion, !isID(r.Server), len(r.Message) > maxMessage, r.Size < 0, r.Size > maxPayload:
+	case r.Version != recordVersion, !isID(r.Server), len(r.Message) > maxMessage, r.Size < 0, r.Size > maxPayload, r.Size > 0 && !r.hasPayload():
 		return record{}, errRecord
 	case r.Status != Working && !r.Status.isFinal():
 		return record{}, errRecord
@@ -97,6 +97,8 @@ func decodeHead(line []byte) (record, error) {
 	}
 	return r, nil
 }
+
+func (r record) hasPayload() bool { return r.Status == Completed || r.Status == Failed }
 
 func (r record) state(id string) State {
 	return State{

@@ -21,8 +21,8 @@ func (s *Store) open() error {
 			if s.files.isAlive(r.Server) {
 				continue // its process will remove it
 			}
-			r = r.interrupted(now, s.keep)
-			if err := s.files.write(found.owner, found.id, r); err != nil {
+			var err error
+			if r, err = s.interrupt(found.owner, found.id, r); err != nil {
 				s.log.Warn("the record of a task cannot be written", "error", err)
 				continue
 			}
@@ -32,7 +32,7 @@ func (s *Store) open() error {
 			continue
 		}
 		s.mu.Lock()
-		s.count(found.id, entry{found.owner, time.UnixMilli(r.Expires), int64(r.Size)})
+		s.count(found.id, entry{owner: found.owner, expires: time.UnixMilli(r.Expires), size: int64(r.Size)})
 		s.mu.Unlock()
 	}
 	s.mu.Lock()
@@ -42,6 +42,16 @@ func (s *Store) open() error {
 	s.mu.Unlock()
 	s.opened = true
 	return nil
+}
+
+// interrupt makes a task fail that has not ended by its record r, and whose process has. If the process has ended the task since r was read,
+// the record stays as it is. The result is the new record, even if it cannot be written.
+func (s *Store) interrupt(owner Owner, id string, r record) (record, error) {
+	if last, err := s.files.readHead(owner, id); err == nil && last.Status.isFinal() {
+		return last, nil
+	}
+	r = r.interrupted(s.now(), s.keep)
+	return r, s.files.write(owner, id, r)
 }
 
 // sweep removes the tasks that have expired.

@@ -17,6 +17,8 @@ const (
 	maxAll        = 4096
 	maxAllBytes   = 1 << 30
 	maxRequests   = 64 << 20 // bytes of the requests of tasks that run
+
+	maxOwnedRequests = maxRequests / 4 // of one owner, so that none keeps others from beginning tasks; a single request fits in any case
 )
 
 // keep is how long the state of a task that has ended is kept.
@@ -35,25 +37,28 @@ type Store struct {
 	opening sync.Mutex
 	opened  bool // guarded by opening
 
-	mu       sync.Mutex
-	closed   bool
-	running  map[string]*Task
-	kept     map[string]entry // tasks with a file that this process is to remove, and those that run, by ID
-	owned    map[Owner]usage
-	all      usage
-	requests int64 // bytes of the requests of tasks that run
-	sweeper  *time.Timer
+	mu      sync.Mutex
+	closed  bool
+	running map[string]*Task
+	kept    map[string]entry // tasks with a file that this process is to remove, and those that run, by ID
+	owned   map[Owner]usage
+	all     usage
+	sweeper *time.Timer
+
+	fetches fetches
 }
 
 type entry struct {
 	owner   Owner
 	expires time.Time // zero while the task runs
-	size    int64
+	size    int64     // of the payload
+	request int64     // bytes of the request while the task runs
 }
 
 type usage struct {
-	tasks int
-	bytes int64
+	tasks    int
+	bytes    int64 // of payloads
+	requests int64 // bytes of the requests of tasks that run
 }
 
 // In returns a Store that keeps its records below the host's state directory, where it makes a directory for the first task. If state is empty,
@@ -116,12 +121,13 @@ func (s *Store) admit(t *Task) error {
 		return &FullError{fmt.Sprintf("their results have %d bytes", mine.bytes)}
 	case s.all.tasks >= maxAll || s.all.bytes >= maxAllBytes:
 		return &FullError{"of all clients"}
-	case s.requests > 0 && s.requests+t.size > maxRequests:
+	case mine.requests > 0 && mine.requests+t.size > maxOwnedRequests:
+		return &FullError{fmt.Sprintf("the requests of those of this client that run have more than %d bytes", maxOwnedRequests)}
+	case s.all.requests > 0 && s.all.requests+t.size > maxRequests:
 		return &FullError{fmt.Sprintf("the requests of those that run have more than %d bytes", maxRequests)}
 	}
-	s.requests += t.size
 	s.running[t.state.ID] = t
-	s.count(t.state.ID, entry{owner: t.owner})
+	s.count(t.state.ID, entry{owner: t.owner, request: t.size})
 	if s.sweeper == nil {
 		s.sweeper = time.AfterFunc(sweepInterval, s.sweep)
 	}
@@ -151,12 +157,31 @@ func (s *Store) count(id string, e entry) {
 }
 
 func (s *Store) add(e entry, n int) {
-	u := s.owned[e.owner]
-	u.tasks, u.bytes = u.tasks+n, u.bytes+int64(n)*e.size
-	s.all.tasks, s.all.bytes = s.all.tasks+n, s.all.bytes+int64(n)*e.size
+	u := s.owned[e.owner].plus(e, n)
+	s.all = s.all.plus(e, n)
 	if s.owned[e.owner] = u; u.tasks == 0 {
 		delete(s.owned, e.owner)
 	}
+}
+
+func (u usage) plus(e entry, n int) usage {
+	return usage{u.tasks + n, u.bytes + int64(n)*e.size, u.requests + int64(n)*e.request}
+}
+
+// reserve counts the payload of a task that ends. It returns why the payload cannot be kept; empty if it can.
+func (s *Store) reserve(t *Task, size int64) (why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch mine := s.owned[t.owner]; {
+	case size > maxPayload:
+		return fmt.Sprintf("it is larger than %d bytes", maxPayload)
+	case mine.bytes+size > maxOwnedBytes:
+		return fmt.Sprintf("the results of tasks of this client that are kept have %d bytes already", mine.bytes)
+	case s.all.bytes+size > maxAllBytes:
+		return "the results of tasks of all clients that are kept have too many bytes"
+	}
+	s.count(t.State().ID, entry{owner: t.owner, size: size, request: t.size})
+	return ""
 }
 
 // Discard removes a task whose owner does not get to know of it.
@@ -170,7 +195,6 @@ func (s *Store) forget(t *Task) {
 	defer s.mu.Unlock()
 	id := t.State().ID
 	delete(s.running, id)
-	s.requests -= t.size
 	s.count(id, entry{})
 }
 
@@ -206,8 +230,7 @@ func (s *Store) ended(t *Task, written bool) {
 	final := t.State()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests -= t.size
-	s.count(final.ID, entry{t.owner, final.Expires, int64(len(final.Payload))})
+	s.count(final.ID, entry{owner: t.owner, expires: final.Expires, size: int64(len(final.Payload))})
 	if written {
 		delete(s.running, final.ID)
 	}
@@ -219,38 +242,42 @@ var ErrUnknown = errors.New("there is no such task")
 // ErrElsewhere is the error for a task that another process runs.
 var ErrElsewhere = errors.New("the task runs in another server process")
 
-// Find returns the state of a task.
-func (s *Store) Find(owner Owner, id string) (State, error) {
+// look returns a task of the owner that runs in this process, or the record of one that does not, without a payload that is in the file.
+func (s *Store) look(owner Owner, id string) (*Task, record, error) {
 	if t := s.find(owner, id); t != nil {
-		return t.State(), nil
+		return t, record{}, nil
 	}
 	if !isID(id) {
-		return State{}, ErrUnknown
+		return nil, record{}, ErrUnknown
 	}
 	if err := s.open(); err != nil {
-		return State{}, err
+		return nil, record{}, err
 	}
-	r, err := s.files.read(owner, id)
+	r, err := s.files.readHead(owner, id)
 	if err != nil {
 		if t := s.find(owner, id); t != nil { // it has begun meanwhile
-			return t.State(), nil
+			return t, record{}, nil
 		}
-		if !errors.Is(err, ErrUnknown) {
-			s.log.Warn("the record of a task is not readable", "error", err)
-		}
-		return State{}, ErrUnknown
+		return nil, record{}, s.unreadable(err)
 	}
 	if !r.Status.isFinal() && s.isLost(id, r) {
-		r = r.interrupted(s.now(), s.keep)
-		if err := s.files.write(owner, id, r); err != nil {
+		if r, err = s.interrupt(owner, id, r); err != nil {
 			s.log.Warn("the record of a task cannot be written", "error", err)
 		}
 		s.adopt(owner, id, r)
 	}
 	if r.Status.isFinal() && r.Expires <= s.now().UnixMilli() {
-		return State{}, ErrUnknown
+		return nil, record{}, ErrUnknown
 	}
-	return r.state(id), nil
+	return nil, r, nil
+}
+
+// unreadable returns the error for a record that cannot be read. The log has the reason.
+func (s *Store) unreadable(err error) error {
+	if !errors.Is(err, ErrUnknown) {
+		s.log.Warn("the record of a task is not readable", "error", err)
+	}
+	return ErrUnknown
 }
 
 // find returns a task of the owner that runs in this process; nil if there is none.
@@ -277,7 +304,7 @@ func (s *Store) isLost(id string, r record) bool {
 func (s *Store) adopt(owner Owner, id string, r record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.count(id, entry{owner, time.UnixMilli(r.Expires), int64(len(r.payload))})
+	s.count(id, entry{owner: owner, expires: time.UnixMilli(r.Expires), size: int64(r.Size)})
 }
 
 // Answer passes the answers of the client, a JSON object, to a task. The task may have ended. The error is ErrUnknown, ErrElsewhere or an
@@ -293,11 +320,11 @@ func (s *Store) Cancel(owner Owner, id string) error {
 
 // reach calls f with a task that runs in this process.
 func (s *Store) reach(owner Owner, id string, f func(*Task) error) error {
-	if t := s.find(owner, id); t != nil {
+	t, r, err := s.look(owner, id)
+	switch {
+	case t != nil:
 		return f(t)
-	}
-	state, err := s.Find(owner, id)
-	if err == nil && !state.Status.isFinal() {
+	case err == nil && !r.Status.isFinal():
 		return ErrElsewhere
 	}
 	return err

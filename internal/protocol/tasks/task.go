@@ -166,8 +166,8 @@ func (t *Task) answer(responses []byte) error {
 // End ends the task with a status that does not change any more, and its payload. The owner sees it when its record is durable. If the record
 // cannot be written, the state is kept in memory.
 func (t *Task) End(status Status, payload []byte) {
-	if len(payload) > maxPayload {
-		status, payload = Failed, failure("result_size", fmt.Sprintf("The task ended, but its result of %d bytes is larger than %d bytes, and is not kept. %s", len(payload), maxPayload, wrote(t.writes)), t.writes)
+	if why := t.store.reserve(t, int64(len(payload))); why != "" {
+		status, payload = Failed, failure("result_size", fmt.Sprintf("The task ended, but its result of %d bytes is not kept: %s. %s", len(payload), why, wrote(t.writes)), t.writes)
 	}
 	final, now := t.State(), t.store.now()
 	final.Status, final.Message, final.Updated, final.Payload, final.Questions = status, "", now, payload, nil
