@@ -29,6 +29,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dispatch"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/child"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/writers"
 )
 
 type (
@@ -66,8 +67,9 @@ type Host struct {
 
 	reloading chan struct{} // lock of Reload and Close: a channel of capacity 1, which contains an element while one of them runs
 	// The lock called reloading guards the following fields.
-	rejected       []string // paths whose content decided the last change, if that change was rejected
-	rejectedReason string   // the reason for the last rejection, or why Open serves nothing; empty if the last change was applied
+	claims         *writers.Claims // what an HTTP server claims; nil: nothing
+	rejected       []string        // paths whose content decided the last change, if that change was rejected
+	rejectedReason string          // the reason for the last rejection, or why Open serves nothing; empty if the last change was applied
 }
 
 // Open finds plugins and decides what each is granted. If the caller can correct an error, it is a *UsageError.
@@ -123,7 +125,13 @@ func (h *Host) Close(ctx context.Context) error {
 	}
 	defer h.unlock()
 	defer h.tasks.Close()
-	return h.dispatcher.Close(ctx)
+	if err := h.dispatcher.Close(ctx); err != nil {
+		return err // what is still running may write
+	}
+	if h.claims != nil {
+		h.claims.Close()
+	}
+	return nil
 }
 
 // lock acquires the lock that Reload and Close hold.

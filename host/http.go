@@ -71,6 +71,9 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	if err := h.openViews(ctx); err != nil {
 		return err
 	}
+	if err := h.claimProjects(ctx, listener.Addr().String()); err != nil {
+		return err
+	}
 	h.dispatcher.Warm(ctx)
 	secrets.changed = func() { h.dispatcher.RecordEvent(audit.KindTokens, "change", audit.OK, "") }
 	secrets.watch(ctx)

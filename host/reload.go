@@ -116,6 +116,9 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 	if err := errors.Join(err, wrongModules(old, next)); err != nil {
 		return &UsageError{Err: err}
 	}
+	if err := h.claim(ctx, projects); err != nil {
+		return err
+	}
 	measured, err := h.prepareMetrics(found)
 	if err != nil {
 		return err

@@ -63,8 +63,8 @@ func modernCall(t testing.TB, url, tool, arguments string, headers ...string) (i
 	return answer.StatusCode, body
 }
 
-// startCall sends a call and returns the response when its header has arrived.
-func startCall(t *testing.T, client *http.Client, url, tool, arguments, authorization string) *http.Response {
+// callRequest returns the request of a call of 2026-07-28. authorization may be empty.
+func callRequest(t testing.TB, url, tool, arguments, authorization string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(fmt.Sprintf(callMessage, tool, arguments)))
 	if err != nil {
@@ -74,9 +74,17 @@ func startCall(t *testing.T, client *http.Client, url, tool, arguments, authoriz
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": authorization,
 		"MCP-Protocol-Version": modernVersion, "Mcp-Method": "tools/call", "Mcp-Name": tool,
 	} {
-		r.Header.Set(name, value)
+		if value != "" {
+			r.Header.Set(name, value)
+		}
 	}
-	response, err := client.Do(r)
+	return r
+}
+
+// startCall sends a call and returns the response when its header has arrived.
+func startCall(t *testing.T, client *http.Client, url, tool, arguments, authorization string) *http.Response {
+	t.Helper()
+	response, err := client.Do(callRequest(t, url, tool, arguments, authorization))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@
 //   - metrics: counts what the audit log records, and offers it in the format of Prometheus
 //   - live: keeps what a server does now, and offers it to the user's other programs at a socket
 //   - traces: sends spans of what the audit log records to a collector, by OTLP
+//   - writers: claims the directories that the plugins of an HTTP server may write, so that no other server does
 //   - audit: writes and reads the audit log, rotation, calls that must not run unrecorded
 //   - audit/forward: opens the audit log of a config, with its copies in journald, syslog and on stdout
 //   - engine/code: the cache of compiled modules, the compiler process, and the locks by which hosts compile a module once

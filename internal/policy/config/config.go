@@ -276,6 +276,22 @@ type Grant struct {
 	LeftOut string
 }
 
+// Written returns the paths of the directories and repositories that the plugin may write, without its state directory.
+func (g *Grant) Written() []string {
+	var paths []string
+	for _, m := range g.FS {
+		if !m.State && m.Access != manifest.Read {
+			paths = append(paths, m.Path)
+		}
+	}
+	for _, r := range g.Git {
+		if r.Access != manifest.Read {
+			paths = append(paths, r.Repo)
+		}
+	}
+	return paths
+}
+
 // CanWrite reports whether the grant lets a module change anything that is not its own: files; repositories; and whatever an origin changes
 // for a request, of which the host does not judge. The state directory does not count: every plugin has one, and only what it has put there
 // itself is in it.

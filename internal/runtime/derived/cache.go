@@ -16,6 +16,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 )
 
 // Bounds of a Cache.
@@ -54,7 +56,7 @@ type queued struct {
 // if a file does not exist. The first Get reads and closes them. kept is set if the host accepts new records.
 func NewCache(tag Tag, kept bool, older, newer *os.File) *Cache {
 	return &Cache{
-		tag: tag, kept: kept, files: [2]*os.File{older, newer}, now: time.Now, fileSystem: fileSystem,
+		tag: tag, kept: kept, files: [2]*os.File{older, newer}, now: time.Now, fileSystem: platform.FileSystem,
 		entries: generations{max: maxMemory}, devices: map[uint64]bool{}, flights: map[Key]chan struct{}{},
 	}
 }

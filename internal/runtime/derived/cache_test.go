@@ -188,23 +188,6 @@ func TestGetKeepsNothingOfOtherFileSystems(t *testing.T) {
 	}
 }
 
-func TestFileSystemOfTheTestsIsKnown(t *testing.T) {
-	file, err := os.Open("/proc/self/status")
-	if err == nil {
-		defer file.Close()
-		if _, local, err := fileSystem(file); err != nil || local {
-			t.Errorf("/proc counts as local: %t, %v", local, err)
-		}
-	}
-	if file, err = os.Open(t.TempDir()); err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if dev, _, err := fileSystem(file); err != nil || dev == 0 {
-		t.Errorf("the temporary directory is on device %d, %v", dev, err)
-	}
-}
-
 func TestConcurrentGetsComputeOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := newCache(t, nil)

@@ -9,6 +9,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -61,6 +62,8 @@ type Dispatcher struct {
 	watched atomic.Pointer[live.State]      // nil: nobody can read the live state
 	traces  atomic.Pointer[traces.Exporter] // nil: nothing is traced
 
+	held atomic.Pointer[os.File] // see Hold
+
 	background sync.WaitGroup
 	stop       context.CancelFunc // stops background work
 	stopped    context.Context
@@ -90,6 +93,9 @@ func New(c *catalog.Catalog) *Dispatcher {
 	d.current.Store(first)
 	return d
 }
+
+// Hold makes further workers that may write inherit a file, whose lock then lasts as long as they do. It must stay open until Close.
+func (d *Dispatcher) Hold(file *os.File) { d.held.Store(file) }
 
 // Catalog returns the default Catalog of further requests.
 func (d *Dispatcher) Catalog() *catalog.Catalog { return d.current.Load().catalog() }

@@ -97,7 +97,5 @@ func widePlugins(all []*catalog.Catalog) map[string]bool {
 // writesOutside reports whether a grant allows to write files that are neither in the project nor in the state directory.
 func writesOutside(g config.Grant, places config.Places) bool {
 	inside := func(path string) bool { return places.Project != "" && contain.Within(places.Project, path) }
-	return slices.ContainsFunc(g.FS, func(m config.Mount) bool {
-		return !m.State && m.Access != manifest.Read && !inside(m.Path)
-	}) || slices.ContainsFunc(g.Git, func(r config.Git) bool { return r.Access != manifest.Read && !inside(r.Repo) })
+	return slices.ContainsFunc(g.Written(), func(path string) bool { return !inside(path) })
 }

@@ -87,8 +87,16 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 		l.Setup.Derived = wire.Derived{Kept: true, Tag: kept.Tag[:], Older: l.Inherit(kept.Older), Newer: l.Inherit(kept.Newer)}
 		l.Derived = kept.Take
 	}
+	if held := p.dispatcher.held.Load(); held != nil && writes(l.Setup) {
+		l.Setup.Held = append(l.Setup.Held, l.Inherit(held))
+	}
 	l.Release = release
 	return l, nil
+}
+
+// writes reports whether a worker gets a directory or repository that it may write.
+func writes(s wire.Setup) bool {
+	return slices.ContainsFunc(s.Mounts, func(m wire.Mount) bool { return m.Write }) || slices.ContainsFunc(s.Repos, func(r wire.Repo) bool { return r.Write || r.Commit })
 }
 
 // verifiedCode returns the compiled module. The module's file may be gone, or may have been replaced by a file without the digest of

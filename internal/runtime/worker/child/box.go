@@ -64,6 +64,7 @@ func configOf(setup wire.Setup) confine.Config {
 			c.Keep = append(c.Keep, fd)
 		}
 	}
+	c.Keep = append(c.Keep, setup.Held...)
 	return c
 }
 

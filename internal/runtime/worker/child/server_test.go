@@ -586,10 +586,10 @@ func TestConfinementKeepsListedFilesOnly(t *testing.T) {
 		Code: wire.Code{Root: 5}, Confine: wire.Confine{Memory: 1, AddressSpace: 2, Threads: 3, OpenFiles: 4},
 		Mounts:  []wire.Mount{{File: 6}, {File: 7, Write: true}, {Write: true}},
 		Repos:   []wire.Repo{{File: 8}, {File: 9, Write: true}, {Write: true}},
-		Derived: wire.Derived{Older: 11, Newer: 12},
+		Derived: wire.Derived{Older: 11, Newer: 12}, Held: []int{13},
 	}
 	want := confine.Config{
-		Keep: append(slices.Clone(connectionFiles), 11, 12), Memory: 1, AddressSpace: 2, Threads: 3, OpenFiles: 4, Root: &confine.Dir{FD: 5},
+		Keep: append(slices.Clone(connectionFiles), 11, 12, 13), Memory: 1, AddressSpace: 2, Threads: 3, OpenFiles: 4, Root: &confine.Dir{FD: 5},
 		Dirs: []confine.Dir{{FD: 6}, {FD: 7, Write: true}, {FD: 8}, {FD: 9, Write: true}},
 	}
 	if got := configOf(setup); !reflect.DeepEqual(got, want) {

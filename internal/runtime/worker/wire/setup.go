@@ -24,6 +24,7 @@ type Setup struct {
 	Repos        []Repo            `json:"repos,omitempty"`
 	Remotes      []string          `json:"remotes,omitempty"` // granted git remotes
 	Derived      Derived           `json:"derived"`
+	Held         []int             `json:"held,omitempty"` // files that stay open as long as the worker lives, for their locks
 	Own          []string          `json:"own,omitempty"`  // the host's files and directories, which are hidden
 	Deny         []string          `json:"deny,omitempty"` // globs of hidden paths
 	Messages     bool              `json:"messages,omitempty"`

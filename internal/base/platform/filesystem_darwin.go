@@ -1,4 +1,4 @@
-package derived
+package platform
 
 import "golang.org/x/sys/unix"
 

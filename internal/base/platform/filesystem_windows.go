@@ -1,4 +1,4 @@
-package derived
+package platform
 
 import (
 	"os"
@@ -8,9 +8,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ntfile"
 )
 
-// fileSystem returns the volume of a file. local reports whether index and times identify a version of a file on its file
+// FileSystem returns the volume of a file. local reports whether index and times identify a version of a file on its file
 // system. On NTFS they do: it records a change time that programs do not set.
-func fileSystem(file *os.File) (dev uint64, local bool, err error) {
+func FileSystem(file *os.File) (dev uint64, local bool, err error) {
 	info, err := ntfile.Stat(int(file.Fd()))
 	if err != nil {
 		return 0, false, err

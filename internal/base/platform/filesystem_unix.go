@@ -1,6 +1,6 @@
 //go:build unix
 
-package derived
+package platform
 
 import (
 	"os"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileSystem returns the device of a file. local reports whether inode and times identify a version of a file on its file
+// FileSystem returns the device of a file. local reports whether inode and times identify a version of a file on its file
 // system. On network file systems they do not: times are cached, or set by the clocks of other machines.
-func fileSystem(file *os.File) (dev uint64, local bool, err error) {
+func FileSystem(file *os.File) (dev uint64, local bool, err error) {
 	conn, err := file.SyscallConn()
 	if err != nil {
 		return 0, false, err

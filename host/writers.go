@@ -1,0 +1,74 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/writers"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+)
+
+// claimProjects claims what the plugins of an HTTP server may write, before it serves them. A client that starts a server for itself, on
+// stdio, claims nothing: several may work on one project, and the locks of their calls exclude each other.
+func (h *Host) claimProjects(ctx context.Context, endpoint string) error {
+	if err := h.lock(ctx); err != nil {
+		return err
+	}
+	defer h.unlock()
+	if h.claims == nil {
+		name, err := os.Hostname()
+		if err != nil {
+			name = "an unnamed machine"
+		}
+		c := h.catalog()
+		h.claims = writers.New(c.Places.State, writers.Server{PID: os.Getpid(), Host: name, Since: time.Now(), Endpoint: endpoint, Config: c.Config}, h.options.Log)
+	}
+	return h.claim(ctx, slices.Collect(maps.Values(h.views.Load().projects)))
+}
+
+// claim claims what the plugins of complete Catalogs may write; nothing on stdio. The lock called reloading must be held. What a server does
+// not write any more it keeps, since calls in flight may still write it.
+func (h *Host) claim(ctx context.Context, projects []*catalog.Catalog) error {
+	if h.claims == nil {
+		return nil
+	}
+	var dirs []writers.Dir
+	for _, c := range projects {
+		dirs = append(dirs, written(c)...)
+	}
+	err := h.claims.Add(ctx, dirs)
+	if conflict := (*writers.Conflict)(nil); errors.As(err, &conflict) {
+		return &UsageError{Err: err}
+	}
+	if err == nil {
+		h.dispatcher.Hold(h.claims.Lock())
+	}
+	return err
+}
+
+// written returns what the plugins of a Catalog may write: the project and the state that plugins ask for, which are this server's alone, and
+// other directories. The state directory that every plugin has does not count: one that keeps what matters there asks for it.
+func written(c *catalog.Catalog) []writers.Dir {
+	within := func(dir, path string) bool { return dir != "" && path != "" && contain.Within(dir, path) }
+	var dirs []writers.Dir
+	for _, p := range c.Plugins {
+		if p.Problem != "" {
+			continue
+		}
+		for _, path := range p.Grant.Written() {
+			inside, state := within(c.Places.Project, path), within(c.Places.State, path)
+			if inside || within(path, c.Places.Project) {
+				dirs = append(dirs, writers.Dir{Path: c.Places.Project})
+			}
+			if !inside {
+				dirs = append(dirs, writers.Dir{Path: path, Shared: !state, State: state})
+			}
+		}
+	}
+	return dirs
+}
