@@ -48,7 +48,7 @@ func (h *Host) measure(server *httpserver.Server) (end func(), err error) {
 			m.http = nil
 		}
 		if m.serving--; m.serving == 0 {
-			metricsChange{m, config.Metrics{}, nil}.apply()
+			metricsChange{measured: m}.apply()
 		}
 	}, nil
 }
@@ -58,6 +58,7 @@ type metricsChange struct {
 	measured *measured
 	at       config.Metrics
 	own      *metrics.Server // for at; nil: it has none, or at is not new
+	idle     bool            // whether the Host served no clients when the change was prepared
 }
 
 // prepareMetrics returns the change to what a config says of metrics, while the Host serves clients or not.
@@ -66,7 +67,7 @@ func (h *Host) prepareMetrics(found *discovery.Found) (metricsChange, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.serving == 0 {
-		return metricsChange{measured: m, at: m.at}, nil
+		return metricsChange{measured: m, idle: true}, nil
 	}
 	return m.prepare(found, m.http != nil)
 }
@@ -95,10 +96,14 @@ func (c metricsChange) abort() {
 	}
 }
 
-// commit applies the change.
+// commit applies the change, unless the Host has begun or ended to serve clients since it was prepared.
 func (c metricsChange) commit() {
 	c.measured.mu.Lock()
 	defer c.measured.mu.Unlock()
+	if c.idle || c.measured.serving == 0 {
+		c.abort()
+		return
+	}
 	c.apply()
 }
 

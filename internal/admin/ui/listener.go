@@ -13,6 +13,7 @@ type guarded struct {
 	net.Listener
 	slots chan struct{}
 	log   hclog.Logger
+	told  bool // whether a refusal was logged
 }
 
 // Accept implements net.Listener.
@@ -23,18 +24,25 @@ func (g *guarded) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if why := refusedPeer(addrPort(c.RemoteAddr()), addrPort(c.LocalAddr())); why != "" {
-			g.log.Warn("a connection was refused", "reason", why)
-			_ = c.Close()
+			g.refuse(c, why)
 			continue
 		}
 		select {
 		case g.slots <- struct{}{}:
 			return &counted{Conn: c, done: sync.OnceFunc(func() { <-g.slots })}, nil
 		default:
-			g.log.Warn("a connection was refused", "reason", "there are too many")
-			_ = c.Close()
+			g.refuse(c, "there are too many")
 		}
 	}
+}
+
+// refuse closes a connection. Only the first is logged: another user can make any number of them.
+func (g *guarded) refuse(c net.Conn, why string) {
+	if !g.told {
+		g.told = true
+		g.log.Warn("a connection was refused; further ones are not logged", "reason", why)
+	}
+	_ = c.Close()
 }
 
 func addrPort(a net.Addr) netip.AddrPort {

@@ -41,12 +41,13 @@ func peerIn(peer, local netip.AddrPort, user int, tables ...string) string {
 	return "its user is not known"
 }
 
-// findSocket finds the socket of the peer of a connection in a table of the kernel, and returns its user.
+// findSocket finds the socket of the peer of a connection in a table of the kernel, and returns its user. A socket that no process has any
+// more has the inode 0, and the user 0 whoever had it.
 func findSocket(table io.Reader, peer, local netip.AddrPort) (user int, found bool) {
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		if len(fields) < 8 {
+		if len(fields) < 10 {
 			continue
 		}
 		from, ok := parseSocketAddress(fields[1])
@@ -58,7 +59,7 @@ func findSocket(table io.Reader, peer, local netip.AddrPort) (user int, found bo
 			continue
 		}
 		user, err := strconv.Atoi(fields[7])
-		return user, err == nil
+		return user, err == nil && fields[9] != "0"
 	}
 	return 0, false
 }

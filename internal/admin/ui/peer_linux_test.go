@@ -1,14 +1,13 @@
 package ui
 
 import (
-	"context"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -17,6 +16,7 @@ const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->whe
    2: 0100007F:C351 0100007F:1F90 01 00000000:00000000 00:00000000 00000000     0        0 3 1 0000000000000000 20 4 30 10 -1
    3: 0100007F:C353 0100007F:1F91 01 00000000:00000000 00:00000000 00000000  1000        0 3 1 0000000000000000 20 4 30 10 -1
    4: damaged
+   5: 0100007F:C355 0100007F:1F90 06 00000000:00000000 03:00001767 00000000     0        0 0 3 0000000000000000
 `
 
 const table6 = `  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -38,6 +38,7 @@ func TestPeersOfOtherUsersAreFound(t *testing.T) {
 		"127.0.0.1:50002": "", // the user, by a socket of IPv6
 		"127.0.0.1:50003": "its user is not known",
 		"127.0.0.1:50004": "its user is not known",
+		"127.0.0.1:50005": "its user is not known", // closed
 	} {
 		got := peerIn(netip.MustParseAddrPort(peer), server, 1000, filepath.Join(dir, "tcp"), filepath.Join(dir, "tcp6"))
 		if !strings.HasSuffix(got, want) || want == "" && got != "" {
@@ -48,26 +49,16 @@ func TestPeersOfOtherUsersAreFound(t *testing.T) {
 
 // TestConnectionOfAnotherUserIsRefused connects as the user nobody, with the right cookie.
 func TestConnectionOfAnotherUserIsRefused(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("only the superuser can start a process of another user")
-	}
-	curl, err := exec.LookPath("curl")
-	if err != nil {
-		t.Skip("there is no curl")
-	}
+	curl := testenv.RunnerAs(t, "curl")
 	r := start(t)
 	r.open()
 	request := func(user uint32) (string, error) {
-		c := exec.CommandContext(context.WithoutCancel(t.Context()), curl, "-sS", "--noproxy", "*", "-b", cookieName+"="+r.session.cookie, r.url("/hello"))
-		c.Dir = "/"
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
-		out, err := c.CombinedOutput()
-		return string(out), err
+		return curl(user, "-sS", "--noproxy", "*", "-b", cookieName+"="+r.session.cookie, r.url("/hello"))
 	}
 	if out, err := request(0); err != nil || !strings.Contains(out, "Checks of this installation") {
 		t.Fatalf("the user's own process gets %v: %s", err, out)
 	}
-	if out, err := request(65534); err == nil || strings.Contains(out, "Checks") {
+	if out, err := request(testenv.Nobody); err == nil || strings.Contains(out, "Checks") {
 		t.Errorf("the process of another user gets %v: %s", err, out)
 	}
 }

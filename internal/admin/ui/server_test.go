@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/doctor"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
@@ -368,5 +370,37 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Errorf("one connection too many got %d bytes", n)
 	} else if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 		t.Error("one connection too many stays open")
+	}
+}
+
+// TestRefusedConnectionsAreLoggedOnce has no room for any connection.
+func TestRefusedConnectionsAreLoggedOnce(t *testing.T) {
+	l, err := Listen(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	refusing := &guarded{Listener: l, slots: make(chan struct{}), log: hclog.New(&hclog.LoggerOptions{Output: &lines})}
+	ended := make(chan error)
+	go func() {
+		_, err := refusing.Accept()
+		ended <- err
+	}()
+	for range 3 {
+		c, err := net.Dial("tcp4", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := c.Read(make([]byte, 1)); err == nil {
+			t.Errorf("a connection got %d bytes", n)
+		}
+		_ = c.Close()
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if got := strings.Count(lines.String(), "a connection was refused"); got != 1 {
+		t.Errorf("%d refusals were logged: %s", got, lines.String())
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,6 +19,19 @@ import (
 
 // dialTime bounds the attempt to find out whether a program listens on a socket that is there.
 const dialTime = time.Second
+
+// Except on Linux, a server whose queue of connections is full refuses further ones too. It accepts those of the queue at once.
+const (
+	attempts = 3
+	between  = 10 * time.Millisecond
+)
+
+// Directories in which Listen makes sockets before they get their names.
+const (
+	privatePrefix = ".socket-"
+	privateName   = "s"
+	privateAge    = time.Minute // of one that a killed process has left
+)
 
 // Listen listens on the Unix socket at the absolute path, which replaces one that a killed process has left there. Only the user can connect,
 // and nobody else may be able to replace the socket: Listen checks its directory, and creates that if it is absent. Close removes the socket.
@@ -29,12 +44,13 @@ func Listen(path string) (net.Listener, error) {
 		return nil, err
 	}
 	// The socket gets its mode before it gets its name.
-	private, err := os.MkdirTemp(dir, ".socket-")
+	removePrivate(dir)
+	private, err := os.MkdirTemp(dir, privatePrefix)
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(private)
-	first := filepath.Join(private, "s")
+	first := filepath.Join(private, privateName)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: first, Net: "unix"})
 	if err != nil {
 		return nil, err
@@ -70,14 +86,56 @@ func checkAbandoned(path string) error {
 	case info.Mode().Type() != fs.ModeSocket:
 		return fmt.Errorf("%s is not a socket: remove it, or name another path", path)
 	}
-	conn, err := net.DialTimeout("unix", path, dialTime)
-	switch {
+	switch err := dial(path); {
 	case err == nil:
-		return errors.Join(fmt.Errorf("%s: %w", path, syscall.EADDRINUSE), conn.Close())
+		return fmt.Errorf("%s: %w", path, syscall.EADDRINUSE)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
 		return nil
+	default:
+		return err
 	}
-	return err
+}
+
+// IsAbandoned reports whether no server listens at the socket at path.
+func IsAbandoned(path string) bool { return errors.Is(dial(path), syscall.ECONNREFUSED) }
+
+func dial(path string) error {
+	most := attempts
+	if runtime.GOOS == "linux" {
+		most = 1
+	}
+	return untilAccepted(most, func() error {
+		conn, err := net.DialTimeout("unix", path, dialTime)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}
+
+// untilAccepted calls dial until it is not refused, at most so often.
+func untilAccepted(most int, dial func() error) error {
+	for i := 1; ; i++ {
+		err := dial()
+		if i == most || !errors.Is(err, syscall.ECONNREFUSED) {
+			return err
+		}
+		time.Sleep(between)
+	}
+}
+
+// removePrivate removes what killed processes have left in dir.
+func removePrivate(dir string) {
+	entries, _ := os.ReadDir(dir) // those that were read before an error
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), privatePrefix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > privateAge {
+			_ = os.Remove(filepath.Join(dir, e.Name(), privateName))
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 // listener is a listener whose socket has another path than it was made with.

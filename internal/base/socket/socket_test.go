@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // short returns a directory whose path leaves room for the name of a socket.
@@ -83,6 +84,54 @@ func TestListenReplacesAbandonedSocket(t *testing.T) {
 	_ = first.Close()
 	if _, err := os.Lstat(path); err != nil {
 		t.Errorf("the first listener has removed the socket of the second: %v", err)
+	}
+}
+
+// TestListenRemovesWhatKilledProcessesLeft has directories that were made an hour ago and now, and others that Listen has not made.
+func TestListenRemovesWhatKilledProcessesLeft(t *testing.T) {
+	dir := short(t)
+	old := time.Now().Add(-time.Hour)
+	for _, name := range []string{".socket-1/s", ".socket-2", ".socket-3/other", ".socket-new/s", "socket/s"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{".socket-1", ".socket-2", ".socket-3", "socket"} {
+		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := Listen(filepath.Join(dir, "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	entries, err := os.ReadDir(dir)
+	got := ""
+	for _, e := range entries {
+		got += e.Name() + " "
+	}
+	if want := ".socket-2 .socket-3 .socket-new socket x "; got != want || err != nil {
+		t.Errorf("left: %s, want %s, %v", got, want, err)
+	}
+}
+
+func TestRefusedConnectionIsTriedAgain(t *testing.T) {
+	for refusals, want := range map[int]error{0: nil, attempts - 1: nil, attempts: syscall.ECONNREFUSED} {
+		tried := 0
+		err := untilAccepted(attempts, func() error {
+			if tried++; tried <= refusals {
+				return syscall.ECONNREFUSED
+			}
+			return nil
+		})
+		if !errors.Is(err, want) {
+			t.Errorf("after %d refusals: %v", refusals, err)
+		}
 	}
 }
 

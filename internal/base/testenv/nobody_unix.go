@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-const nobody = 65534
+// Nobody is the ID of the user nobody, and of its group.
+const Nobody = 65534
 
 // AsNobody is for tests of files that the user may not access. Permissions do not restrict root, so if root runs the test, AsNobody runs
 // it in a new process as the user nobody, and returns true: then the caller has to return. It is called first in a test.
@@ -38,7 +39,7 @@ func AsNobody(t *testing.T) bool {
 	}
 	program := filepath.Join(dir, "test")
 	copyExecutable(t, program)
-	if err := os.Chown(dir, nobody, nobody); err != nil {
+	if err := os.Chown(dir, Nobody, Nobody); err != nil {
 		t.Fatal(err)
 	}
 	var run []string
@@ -50,7 +51,7 @@ func AsNobody(t *testing.T) bool {
 		cmd.Args = append(cmd.Args, "-test.short")
 	}
 	cmd.Dir, cmd.Env = work, append(os.Environ(), "HOME="+dir, "TMPDIR="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: Nobody, Gid: Nobody}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()+" ") {
 		t.Errorf("as the user nobody: %v\n%s", err, out)

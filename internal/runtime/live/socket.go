@@ -97,11 +97,7 @@ func (v *Server) write(conn net.Conn) {
 func removeAbandoned(dir string) {
 	paths, _ := sockets(dir)
 	for _, path := range paths {
-		conn, err := net.DialTimeout("unix", path, dialTimeout)
-		switch {
-		case err == nil:
-			_ = conn.Close()
-		case errors.Is(err, syscall.ECONNREFUSED):
+		if socket.IsAbandoned(path) {
 			_ = os.Remove(path)
 		}
 	}

@@ -1,0 +1,29 @@
+package host
+
+import (
+	"net"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
+)
+
+// TestMetricsChangeOfEndedServerIsDropped commits a change, as a reload does, after the last Serve has ended.
+func TestMetricsChangeOfEndedServerIsDropped(t *testing.T) {
+	own, err := metrics.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &Host{}
+	m := &h.measured
+	m.host = h
+	metricsChange{measured: m, at: config.Metrics{Address: "127.0.0.1:0"}, own: own}.commit()
+	if m.own != nil || m.metrics != nil || m.at != (config.Metrics{}) {
+		t.Errorf("measured at %v", m.at)
+	}
+	if l, err := net.Listen("tcp", own.Addr().String()); err != nil {
+		t.Errorf("the listener stays open: %v", err)
+	} else {
+		_ = l.Close()
+	}
+}
