@@ -17,7 +17,7 @@ type Project struct {
 }
 
 // maxProjects bounds the number of projects, since each has a catalog of its own.
-const maxProjects = 64
+const maxProjects = 1024
 
 func (c *Config) readProjects(tables []*tomlfile.Table) {
 	names := map[string]bool{}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
@@ -70,9 +71,10 @@ func placesIn(places config.Places, dir string) (config.Places, error) {
 // setAreas sets the areas of projects: the name of the first one of which a chain of projects, each in the next one or around it, leads to
 // the project. The area of the server's own project is empty.
 func setAreas(projects []Project, own string) {
-	var dirs []string
-	for _, p := range append([]Project{{Places: config.Places{Project: own}}}, projects...) {
-		dirs = append(dirs, p.Places.Project)
+	known := map[string]os.FileInfo{}
+	dirs := [][]os.FileInfo{chain(own, known)}
+	for _, p := range projects {
+		dirs = append(dirs, chain(p.Places.Project, known))
 	}
 	leader := make([]int, len(dirs))
 	for i := range dirs {
@@ -95,22 +97,31 @@ func setAreas(projects []Project, own string) {
 	}
 }
 
-// contains reports whether path is the directory dir or below it, by the identity of directories, since a directory can be mounted at
-// several paths. Both paths have their symbolic links resolved; neither contains anything if it is empty.
-func contains(dir, path string) bool {
-	if dir == "" || path == "" {
-		return false
+// chain returns a directory and those around it, from the inside to the outside; none if dir is empty or does not exist. Directories are
+// compared by identity, since one can be mounted at several paths. Each path is looked up once for all projects: known has them.
+func chain(dir string, known map[string]os.FileInfo) (chain []os.FileInfo) {
+	if dir == "" {
+		return nil
 	}
-	this, err := os.Stat(dir)
-	if err != nil {
-		return false
-	}
-	for at := path; ; at = filepath.Dir(at) {
-		if info, err := os.Stat(at); err == nil && os.SameFile(this, info) {
-			return true
+	for at := dir; ; at = filepath.Dir(at) {
+		info, ok := known[at]
+		if !ok {
+			info, _ = os.Stat(at) // nil if it does not exist
+			known[at] = info
+		}
+		if info == nil && at == dir {
+			return nil
+		}
+		if info != nil {
+			chain = append(chain, info)
 		}
 		if at == filepath.Dir(at) {
-			return false
+			return chain
 		}
 	}
+}
+
+// contains reports whether the first directory of path is the first one of dir, or below it.
+func contains(dir, path []os.FileInfo) bool {
+	return len(dir) > 0 && slices.ContainsFunc(path, func(at os.FileInfo) bool { return os.SameFile(dir[0], at) })
 }
