@@ -18,7 +18,9 @@
 //   - client: Bulkhead's entry in the configuration files of MCP clients
 //   - reference: recognizes reference servers of MCP in entries of clients, and the grants of the plugins that replace them
 //   - demo: builds the plugins of a checkout and shows them working
-//   - servers: what the running servers of the user do, and what decides about their refusals
+//   - servers: what the running servers of the user do
+//   - remedy: what decides about a refusal: the line, the key, and the command that explains it
+//   - terminal: the commands that pages show
 //   - admintest: the temporary installation of the tests of this district
 //
 // Start with install.Propose and Proposal.Write, which are `bulkhead add`: the consent of the user is between the two. What is written

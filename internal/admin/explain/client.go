@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -127,12 +128,12 @@ func (c Client) AllowsProject(name string) bool {
 }
 
 // plugin returns p, of the complete catalog base, as the client gets it. why is the reason why the client does not get it.
-func (c Client) plugin(base *catalog.Catalog, p *catalog.Plugin) (_ *catalog.Plugin, why string) {
+func (c Client) plugin(base *catalog.Catalog, p *catalog.Plugin) (_ *catalog.Plugin, why review.Reason) {
 	switch {
 	case !c.Admitted:
-		return p, c.By
+		return p, review.Reason{By: c.By}
 	case c.table != nil && !c.table.AllowsPlugin(p.Name):
-		return p, "not in " + c.table.At("plugins")
+		return p, review.Reason{By: "not in " + c.table.At("plugins"), At: []config.Position{c.table.Position("plugins")}}
 	}
-	return base.PluginFor(p, c.table, c.dir), ""
+	return base.PluginFor(p, c.table, c.dir), review.Reason{}
 }

@@ -58,8 +58,8 @@ func (c Client) granted(o discovery.Options, v *catalog.Catalog, at config.Posit
 func (c Client) policy(o discovery.Options, v *catalog.Catalog, p *catalog.Plugin) PluginPolicy {
 	p, why := c.plugin(v, p)
 	described := PolicyOf(o, v, p)
-	if why != "" {
-		described.Problem, described.Policy, described.Cuts = why, nil, nil
+	if why.By != "" {
+		described.Problem, described.Policy, described.Cuts = why.By, nil, nil
 	}
 	return described
 }

@@ -80,6 +80,11 @@ func Grants(o discovery.Options, q Question) (Policies, error) {
 	if err != nil {
 		return Policies{}, err
 	}
+	return GrantsOf(o, view, q)
+}
+
+// GrantsOf is Grants for the complete catalog of o.
+func GrantsOf(o discovery.Options, view *catalog.Catalog, q Question) (_ Policies, err error) {
 	out := Policies{}
 	if out.ConfigInForce, err = FindConfigInForce(o); err != nil {
 		return Policies{}, err
@@ -108,13 +113,13 @@ func Grants(o discovery.Options, q Question) (Policies, error) {
 			}
 			continue
 		}
-		why := ""
+		var why review.Reason
 		if out.Client != nil {
 			s, why = out.Client.plugin(view, s)
 		}
-		if why != "" {
+		if why.By != "" {
 			if asked := q.asked(); q.Tool == "" || s.Manifest != nil && len(tools(SubjectOf(o, view, s), q.Tool)) > 0 {
-				out.Answers = append(out.Answers, review.Answer{Plugin: s.Name, Asked: asked, Why: why})
+				out.Answers = append(out.Answers, review.Answer{Plugin: s.Name, Asked: asked, Why: why.By, At: why.At})
 			}
 			continue
 		}
@@ -220,7 +225,7 @@ func tools(about review.Subject, name string) []review.Answer {
 			if rule.Approval != "" {
 				why += "; each call needs approval: " + rule.Approval
 			}
-			return []review.Answer{{Asked: rule.Name, Access: rule.Access, Allowed: rule.Offered, Why: why}}
+			return []review.Answer{{Asked: rule.Name, Access: rule.Access, Allowed: rule.Offered, Why: why, At: rule.At}}
 		}
 	}
 	return nil
@@ -243,22 +248,23 @@ func Paths(o discovery.Options, v *catalog.Catalog, about review.Subject, asked 
 	if verdict.Path != path {
 		shown += " (which is " + verdict.Path + ")"
 	}
-	granted := ""
+	granted := review.Reason{}
 	if verdict.Mount != nil {
-		granted = fmt.Sprintf("it is in %s: %s", verdict.Mount.Path, about.FolderBy(*verdict.Mount).By)
+		granted = about.FolderBy(*verdict.Mount)
+		granted.By = fmt.Sprintf("it is in %s: %s", verdict.Mount.Path, granted.By)
 	}
 	read, write := granted, explainPath(verdict, about, granted)
 	if verdict.Rule == sandbox.RuleOutside && verdict.Path != path {
 		if target, err := sandbox.Explain(about.Grant, v.HostFiles, verdict.Path); err == nil && target.Read {
-			write += "; a plugin reaches the file only by " + verdict.Path
+			write.By += "; a plugin reaches the file only by " + verdict.Path
 		}
 	}
 	if !verdict.Read {
 		read = write
 	}
 	return []review.Answer{
-		{Asked: shown, Access: "read", Allowed: verdict.Read, Why: read},
-		{Asked: shown, Access: "write", Allowed: verdict.Write, Why: write},
+		{Asked: shown, Access: "read", Allowed: verdict.Read, Why: read.By, At: read.At},
+		{Asked: shown, Access: "write", Allowed: verdict.Write, Why: write.By, At: write.At},
 	}, nil
 }
 
@@ -288,26 +294,28 @@ func refusedGrantReason(about review.Subject) string {
 }
 
 // explainPath explains the rule that limits access to a path; granted describes the grant that contains it.
-func explainPath(v sandbox.Verdict, about review.Subject, granted string) string {
+func explainPath(v sandbox.Verdict, about review.Subject, granted review.Reason) review.Reason {
 	switch v.Rule {
 	case sandbox.RuleOutside:
-		why := "it is not in any directory granted to " + about.Manifest.Name
+		why := review.Reason{By: "it is not in any directory granted to " + about.Manifest.Name}
 		for _, c := range about.Grant.Cuts {
 			if c.Key == "fs" && contain.Within(c.What, v.Path) {
-				why += fmt.Sprintf("; %s is not granted: %s", c.What, c.Why)
+				why.By += fmt.Sprintf("; %s is not granted: %s", c.What, c.Why)
+				why.At = append(why.At, c.At)
 			}
 		}
 		return why
 	case sandbox.RuleAbove:
-		return "it is an ancestor of a granted directory: only the path to that directory is visible"
+		return review.Reason{By: "it is an ancestor of a granted directory: only the path to that directory is visible"}
 	case sandbox.RuleOwn:
-		return fmt.Sprintf("%s belongs to the host, which hides it from plugins: a grant must name it, or a path in it", v.Own)
+		return review.Reason{By: fmt.Sprintf("%s belongs to the host, which hides it from plugins: a grant must name it, or a path in it", v.Own)}
 	case sandbox.RuleHidden:
-		return fmt.Sprintf("hidden by %q: %s", v.Pattern, about.DenyBy(v.Pattern).By)
+		by := about.DenyBy(v.Pattern)
+		return review.Reason{By: fmt.Sprintf("hidden by %q: %s", v.Pattern, by.By), At: by.At}
 	case sandbox.RuleGit:
-		return "files in a .git directory cannot be written"
+		return review.Reason{By: "files in a .git directory cannot be written"}
 	case sandbox.RuleReadOnly:
-		return "its directory is granted read-only: " + granted
+		return review.Reason{By: "its directory is granted read-only: " + granted.By, At: granted.At}
 	}
 	return granted
 }

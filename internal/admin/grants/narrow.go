@@ -7,6 +7,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/terminal"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -72,9 +73,9 @@ func Narrow(o discovery.Options, plugin, key, what string) (*Narrowing, error) {
 		n.Problem = is.Problem
 	}
 	n.Edit = fmt.Sprintf("${EDITOR:-vi} +%d %s", n.At.Line, visible.ShellWord(n.At.File))
-	n.Commands = []string{"bulkhead policy " + visible.ShellWord(plugin)}
+	n.Commands = []string{terminal.Command(o, "policy", plugin)}
 	if source, err := discovery.FindConfig(o); err == nil && source.By.NeedsTrust() {
-		n.Commands = append([]string{"bulkhead trust"}, n.Commands...)
+		n.Commands = append([]string{terminal.Command(o, "trust")}, n.Commands...)
 	}
 	n.Excerpt, err = show(view, n.At.File, n.At.Line)
 	return n, err

@@ -53,6 +53,9 @@ type Refusal struct {
 	Example string    `json:"example,omitempty"` // target of the latest operation, or name that was requested
 	Count   int64     `json:"count"`
 	Last    time.Time `json:"last"`
+	// LastPrincipal and LastClient are those of the latest one. They are not stored, since the Key of the Stats has them.
+	LastPrincipal string `json:"last_principal,omitempty"`
+	LastClient    string `json:"last_client,omitempty"`
 }
 
 // keyOf returns the key of an entry, and whether it is about a call or a refusal. Names that only the client has chosen are no keys:
@@ -217,7 +220,7 @@ func (s *Stats) refuse(r Refusal) {
 	}
 	i := slices.IndexFunc(s.Refused, same)
 	if i < 0 && len(s.Refused) >= maxRefusals {
-		r.Op, r.Code, r.Reason, r.Example = "", Other, "", ""
+		r.Op, r.Code, r.Reason, r.Example, r.LastPrincipal, r.LastClient = "", Other, "", "", "", ""
 		i = slices.IndexFunc(s.Refused, same)
 	}
 	if i < 0 {
@@ -227,7 +230,7 @@ func (s *Stats) refuse(r Refusal) {
 	known := &s.Refused[i]
 	known.Count += r.Count
 	if !r.Last.Before(known.Last) {
-		known.Last, known.Example = r.Last, r.Example
+		known.Last, known.Example, known.LastPrincipal, known.LastClient = r.Last, r.Example, r.LastPrincipal, r.LastClient
 	}
 }
 

@@ -180,6 +180,9 @@ func (s *summarizing) add(begin time.Time, h *hour) {
 		if !c.Key.matches(s.query) {
 			continue
 		}
+		for i := range c.Refused {
+			c.Refused[i].LastPrincipal, c.Refused[i].LastClient = c.Principal, c.Client
+		}
 		s.Total.merge(&c.Stats)
 		s.Series[step].merge(&c.Stats)
 		for i, k := range []Key{

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/terminal"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -73,7 +73,7 @@ func List(o discovery.Options) (*Plugins, error) {
 	}
 	for _, p := range view.Plugins {
 		if !p.IsHost() {
-			all.Plugins = append(all.Plugins, describe(p, pins, stored))
+			all.Plugins = append(all.Plugins, describe(o, p, pins, stored))
 		}
 	}
 	return all, nil
@@ -92,7 +92,7 @@ func items(o discovery.Options) ([]store.Item, error) {
 	return found, err
 }
 
-func describe(p *catalog.Plugin, pins []install.Pin, stored []store.Item) Plugin {
+func describe(o discovery.Options, p *catalog.Plugin, pins []install.Pin, stored []store.Item) Plugin {
 	d := Plugin{
 		Name: p.Name, Dir: p.Entry.Path, From: p.Entry.From, Problem: p.Problem, Warnings: p.Problems.Warnings(), MustBeSigned: p.Entry.Signer.String(),
 	}
@@ -121,25 +121,24 @@ func describe(p *catalog.Plugin, pins []install.Pin, stored []store.Item) Plugin
 			d.Newer = append(d.Newer, item.Version)
 		}
 	}
-	d.Commands = commands(&d)
+	d.Commands = commands(o, &d)
 	return d
 }
 
 // commands returns what a person might want to do with a plugin.
-func commands(p *Plugin) []Command {
-	name := visible.ShellWord(p.Name)
+func commands(o discovery.Options, p *Plugin) []Command {
 	var all []Command
+	add := func(does string, words ...string) { all = append(all, Command{terminal.Command(o, words...), does}) }
 	switch {
 	case p.From != "":
-		all = append(all,
-			Command{"bulkhead update --check " + name, "asks the server that it comes from whether it is outdated"},
-			Command{"bulkhead update --dry-run " + name, "shows what a newer version asks for, and changes nothing"},
-			Command{"bulkhead update " + name, "updates it, after your consent if it asks for more"})
+		add("asks the server that it comes from whether it is outdated", "update", "--check", p.Name)
+		add("shows what a newer version asks for, and changes nothing", "update", "--dry-run", p.Name)
+		add("updates it, after your consent if it asks for more", "update", p.Name)
 	case p.At != nil:
-		all = append(all, Command{"bulkhead add --repin " + visible.ShellWord(p.Dir), "reviews what is in its directory now, and pins it"})
+		add("reviews what is in its directory now, and pins it", "add", "--repin", p.Dir)
 	}
 	if p.At != nil {
-		all = append(all, Command{"bulkhead remove " + name, "removes it from the config"})
+		add("removes it from the config", "remove", p.Name)
 	}
 	return all
 }

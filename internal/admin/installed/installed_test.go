@@ -10,6 +10,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
 func TestMain(m *testing.M) {
@@ -56,7 +57,8 @@ func TestListHasPinsAndCommands(t *testing.T) {
 	if got := list()[1]; !strings.Contains(got, "pinned=false ok changed") {
 		t.Errorf("a changed module: got %s", got)
 	}
-	for i, line := range []string{"bulkhead add --repin " + w.Path("plugins/first"), "bulkhead remove first"} {
+	config := " --config " + w.Path("work/bulkhead.toml")
+	for i, line := range []string{"bulkhead add --repin " + w.Path("plugins/first") + config, "bulkhead remove first" + config} {
 		if got := all.Plugins[0].Commands[i].Line; got != line {
 			t.Errorf("command %d is %q, want %q", i, got, line)
 		}
@@ -64,7 +66,7 @@ func TestListHasPinsAndCommands(t *testing.T) {
 }
 
 func TestCommandsOfFetchedPluginsAskForUpdates(t *testing.T) {
-	got := commands(&Plugin{Name: "it's", From: "https://plugins.example/it.plugin.tar"})
+	got := commands(discovery.Options{}, &Plugin{Name: "it's", From: "https://plugins.example/it.plugin.tar"})
 	if len(got) == 0 || got[0].Line != `bulkhead update --check 'it'\''s'` {
 		t.Errorf("got %q", got)
 	}

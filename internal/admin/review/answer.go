@@ -1,7 +1,6 @@
 package review
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -19,6 +18,8 @@ type Answer struct {
 	Access  string `json:"access,omitempty"` // "read" or "write", if the answer depends on that
 	Allowed bool   `json:"allowed"`
 	Why     string `json:"why"`
+	// At are the lines that decide, if Why names some.
+	At []config.Position `json:"-"`
 }
 
 // Origin states whether the plugin may send requests to the web server at o.
@@ -28,13 +29,13 @@ func (s Subject) Origin(o origin.Origin) Answer {
 	named := slices.Contains(normalizeOrigins(s.Manifest.Capabilities.HTTP), o.String())
 	public := slices.Contains(s.Manifest.Capabilities.HTTP, manifest.PublicWeb) && o.OnDefaultPort()
 	wildcard := slices.Contains(s.Manifest.Capabilities.HTTP, manifest.Any)
-	cut := s.cutBy("http", o.String()).By
-	if o.OnDefaultPort() {
-		cut = cmp.Or(cut, s.cutBy("http", manifest.PublicWeb).By)
+	cut := s.cutBy("http", o.String())
+	if cut.By == "" && o.OnDefaultPort() {
+		cut = s.cutBy("http", manifest.PublicWeb)
 	}
 	switch {
-	case i < 0 && cut != "":
-		a.Why = cut
+	case i < 0 && cut.By != "":
+		a.Why, a.At = cut.By, cut.At
 	case i >= 0 && s.Grant.HTTP[i].PublicWeb && !isPublic(o.Host):
 		a.Why = fmt.Sprintf("%s is not a public address, and the public web is all that http (%s) grants", o.Host, s.Entry.At("http"))
 	case i >= 0:

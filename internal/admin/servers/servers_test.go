@@ -4,7 +4,6 @@ package servers
 
 import (
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
@@ -45,41 +44,17 @@ func installation(t *testing.T, config string) (*admintest.Workspace, discovery.
 	return w, o, s
 }
 
-func TestRefusalsHaveTheLineAndTheCommand(t *testing.T) {
-	w, o, state := installation(t, "[[plugins]]\npath = \"../plugins/first\"\nfs = []\nhttp = []\ndeny_tools = ['*']\nlimits = { time = '1s' }\n")
-	for _, c := range []struct {
-		record                  audit.Record
-		at, key, allow, command string
-	}{
-		{audit.Record{Plugin: "first", Operations: []audit.Operation{{Op: "file/open", Target: w.Path("work/a b")}}}, "bulkhead.toml:3", "fs", "work/a b", "bulkhead policy first --path '" + w.Path("work/a b") + "'"},
-		{audit.Record{Plugin: "first", Operations: []audit.Operation{{Op: "http/fetch", Target: "https://a.example"}}}, "bulkhead.toml:4", "http", `"https://a.example"`, "bulkhead policy first --origin https://a.example"},
-		{audit.Record{Plugin: "first", Operations: []audit.Operation{{Op: "git/branch"}}}, "bulkhead.toml:1", "git", "", "bulkhead policy first"},
-		{audit.Record{Method: "tools/call", Plugin: "first", Tool: "first_it", Code: "not_granted"}, "bulkhead.toml:5", "deny_tools", "", "bulkhead policy first --tool first_it"},
-		{audit.Record{Method: "tools/call", Tool: "first_it", Principal: "token:ci"}, "", "allow_tools", "", "bulkhead policy --tool first_it --client ci"},
-		{audit.Record{Method: "prompts/get", Tool: "first_it"}, "", "", "", ""},
-		{audit.Record{Plugin: "first", Code: "timeout"}, "bulkhead.toml:6", "limits.time", "", "bulkhead policy first"},
-		{audit.Record{Plugin: "first", Code: "approval_declined"}, "bulkhead.toml:1", "approve", "", "bulkhead policy first"},
-		{audit.Record{Code: "http_token", Reason: "no token"}, "", "", "", ""},
-		{audit.Record{Plugin: "first", Operations: []audit.Operation{{Op: "file/open", Target: "relative"}}}, "", "", "", ""},
-		{audit.Record{Method: "tools/call", Tool: "$(reboot)'\u202e"}, "", "allow_tools", "", "bulkhead policy --tool "},
-	} {
-		c.record.Kind = audit.KindRefused
-		state.Record(&c.record)
-		got, err := NewWatcher(o).Look(t.Context())
-		if err != nil || len(got.Servers) != 1 || len(got.Servers[0].Refused) == 0 {
-			t.Fatalf("%v, %+v", err, got)
-		}
-		r := got.Servers[0].Refused[0]
-		at := ""
-		if len(r.At) > 0 {
-			at = r.At[0].String()
-		}
-		if !strings.HasSuffix(at, c.at) || c.at == "" && at != "" || r.Key != c.key || !strings.Contains(r.Allow, c.allow) || !strings.HasPrefix(r.Command, c.command) || c.command == "" && r.Command != "" {
-			t.Errorf("%+v: got %+v", c.record, r.Remedy)
-		}
-		if strings.ContainsAny(r.Command, "\u202e") || strings.Contains(r.Command, " $(") {
-			t.Errorf("the command has hostile text: %q", r.Command)
-		}
+func TestRefusalsHaveRemedies(t *testing.T) {
+	_, o, state := installation(t, "[[plugins]]\npath = \"../plugins/first\"\nhttp = []\nlimits = { time = '1s' }\n")
+	state.Record(&audit.Record{Kind: audit.KindRefused, Plugin: "first", Operations: []audit.Operation{{Op: "http/fetch", Target: "https://a.example"}}})
+	state.Record(&audit.Record{Kind: audit.KindCall, Plugin: "first", Code: "timeout"})
+	got, err := NewWatcher(o).Look(t.Context())
+	if err != nil || len(got.Servers) != 1 || len(got.Servers[0].Refused) != 1 || len(got.Servers[0].Limits) != 1 {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	s := got.Servers[0]
+	if s.Refused[0].Key != "http" || s.Refused[0].Command == "" || s.Limits[0].Key != "limits.time" {
+		t.Errorf("got %+v and %+v", s.Refused[0].Remedy, s.Limits[0].Remedy)
 	}
 }
 

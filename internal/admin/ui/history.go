@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/remedy"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/terminal"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
@@ -23,7 +25,7 @@ type historyModel struct {
 	Unread      string // what of the log is not counted yet; empty: all is
 	Ranges      []historyLink
 	Filters     []historyFilter
-	Command     []string // that shows the same in a terminal
+	Command     string // that shows the same in a terminal
 	From, To    time.Time
 	Begins      time.Time
 	Step        time.Duration
@@ -34,7 +36,7 @@ type historyModel struct {
 	Charts      []historyChart
 	Steps       []historyStep
 	Tables      []historyTable
-	Refused     []history.Refused
+	Refused     []historyRefused
 	MoreRefused int
 	Failed      []history.Failed
 	MoreFailed  int
@@ -72,6 +74,17 @@ type historyRow struct {
 	Spark string
 }
 
+// historyRefused is what was refused, with what decides about it now.
+type historyRefused struct {
+	history.Refused
+	Remedy remedy.Remedy
+}
+
+// Who names who was refused the latest.
+func (r historyRefused) Who() string {
+	return history.Key{Principal: r.LastPrincipal, Client: r.LastClient}.Caller()
+}
+
 // historyRanges are the ranges of time that the page offers.
 var historyRanges = []struct {
 	name, since string
@@ -91,7 +104,7 @@ const (
 // historyPage shows the calls that the audit log has over time.
 func historyPage(o discovery.Options) Page {
 	return Page{Path: "/history", Title: "History", Template: "history.html", Model: func(ctx context.Context, query url.Values) (any, error) {
-		q, m, err := parseHistoryQuery(query)
+		q, m, err := parseHistoryQuery(o, query)
 		if err != nil {
 			return nil, err
 		}
@@ -123,20 +136,21 @@ func historyPage(o discovery.Options) Page {
 			return nil, err
 		}
 		m.fill(s, query)
+		m.explain(o)
 		return m, nil
 	}}
 }
 
 // parseHistoryQuery reads the range and the selection of a query. The model has the links to others.
-func parseHistoryQuery(query url.Values) (history.Query, *historyModel, error) {
-	m := &historyModel{Command: []string{"bulkhead", "audit", "--summary"}}
+func parseHistoryQuery(o discovery.Options, query url.Values) (history.Query, *historyModel, error) {
+	m, words := &historyModel{}, []string{"audit", "--summary"}
 	q := history.Query{Steps: historySteps}
 	name := cmp.Or(query.Get("range"), "week")
 	for _, r := range historyRanges {
 		m.Ranges = append(m.Ranges, historyLink{r.name, historyHref(query, "range", r.name), r.name == name})
 		if r.name == name {
 			q.Select.Since = time.Now().Add(-r.span)
-			m.Command = append(m.Command, "--since", r.since)
+			words = append(words, "--since", r.since)
 		}
 	}
 	if q.Select.Since.IsZero() {
@@ -149,9 +163,10 @@ func parseHistoryQuery(query url.Values) (history.Query, *historyModel, error) {
 		if value := query.Get(f.what); value != "" {
 			*f.to = []string{value}
 			m.Filters = append(m.Filters, historyFilter{f.what, value, historyHref(query, f.what, "")})
-			m.Command = append(m.Command, "--"+f.what, visible.ShellWord(value))
+			words = append(words, "--"+f.what, value)
 		}
 	}
+	m.Command = terminal.Command(o, words...)
 	return q, m, nil
 }
 
@@ -185,13 +200,35 @@ func (m *historyModel) fill(s *history.Summary, query url.Values) {
 		m.Slowest = slowest[0].Called() + ", p95 " + chart.Duration(time.Duration(slowest[0].Figures().P95)*time.Microsecond)
 	}
 	m.Charts = historyCharts(m.Steps, s.Step)
-	m.Refused, m.MoreRefused = firstRows(s.Refused())
+	refused, more := firstRows(s.Refused())
+	for _, r := range refused {
+		m.Refused = append(m.Refused, historyRefused{Refused: r})
+	}
+	m.MoreRefused = more
 	m.Failed, m.MoreFailed = firstRows(s.Failed())
 	m.table("Tools", "tool", s.Tools, func(k history.Key) (string, string) { return k.Called(), historyHref(query, "tool", k.Tool) })
 	m.table("Plugins", "plugin", s.Plugins, func(k history.Key) (string, string) {
 		return cmp.Or(k.Plugin, "the host itself"), historyHref(query, "plugin", k.Plugin)
 	})
 	m.table("Clients", "client", s.Clients, func(k history.Key) (string, string) { return k.Caller(), historyHref(query, "client", k.Selector()) })
+}
+
+// explain adds what decides about the refusals, by the config that is in force now.
+func (m *historyModel) explain(o discovery.Options) {
+	if len(m.Refused) == 0 {
+		return
+	}
+	view, _ := catalog.Look(o) // the page Doctor has its problems
+	if view == nil {
+		return
+	}
+	finder := remedy.New(o, view)
+	for i := range m.Refused {
+		r := &m.Refused[i]
+		r.Remedy = finder.Find(remedy.Refusal{
+			Plugin: r.Plugin, Method: r.Method, Tool: cmp.Or(r.Tool, r.Example), Principal: r.LastPrincipal, Op: r.Op, Target: r.Example, Code: r.Code,
+		})
+	}
 }
 
 // firstRows returns at most maxHistoryRows rows, and how many there are beyond them.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
@@ -97,6 +98,21 @@ func TestHistorySelectsByLinks(t *testing.T) {
 	}
 	if answer, body := get("/history?range=century"); answer.StatusCode != http.StatusBadRequest || !strings.Contains(body, "use day, week") {
 		t.Errorf("got %s: %s", answer.Status, body)
+	}
+}
+
+// TestHistoryTellsWhatDecidesAboutRefusals has a plugin that is granted no web server.
+func TestHistoryTellsWhatDecidesAboutRefusals(t *testing.T) {
+	w := admintest.New(t)
+	w.Plugin(t, "first", "[capabilities]\nhttp = ['https://a.example']\n")
+	plugin := "[[plugins]]\npath = " + quoteTOML(w.Path("plugins/first")) + "\nhttp = []\n"
+	get := historyOf(t, "[audit]\nfile = \"LOG\"\n"+plugin,
+		`{"time":"TIME","kind":"refused","plugin":"first","method":"tools/call","tool":"first_read","client":"editor 1","principal":"local","outcome":"denied","code":"denied","operations":[{"op":"http/fetch","target":"https://a.example","outcome":"denied"}]}`)
+	_, body := get("/history")
+	for _, want := range []string{"bulkhead.toml:5</a>: <code>http</code>, which would need <code>&#34;https://a.example&#34;</code>", "<br>editor 1<", "not in http (bulkhead.toml:5)", "bulkhead policy first --origin https://a.example --config "} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %q: %s", want, body)
+		}
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/doctor"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
@@ -54,10 +53,7 @@ func start(t *testing.T, pages ...Page) *running {
 	}
 	if pages == nil {
 		pages = []Page{{Path: "/hello", Title: "Hello", Template: "doctor.html", Model: func(context.Context, url.Values) (any, error) {
-			return struct {
-				OK     bool
-				Checks []doctor.Check
-			}{}, nil
+			return doctorModel{}, nil
 		}}}
 	}
 	s, err := New(l, pages, nil)
