@@ -207,13 +207,14 @@ func (c *execution) chargeLog(bytes, lines int) {
 
 func (c *execution) log(level int32, line []byte) {
 	c.charge(len(line))
-	c.chargeLog(len(line), 1)
-	if c.module.derives() {
-		return
-	}
 	at := hclog.Level(level)
 	if at == levelPrinted && c.module.spec.Kind == Script {
+		c.charge(bytesPerLogLine)
 		c.printed.add(line)
+		return
+	}
+	c.chargeLog(len(line), 1)
+	if c.module.derives() {
 		return
 	}
 	if at < hclog.Trace || at > hclog.Error {

@@ -23,7 +23,7 @@ func TestScriptModulesImportOnlyTheABI(t *testing.T) {
 	}
 }
 
-// A script that is stopped has printed something: its first lines are kept for its client, and do not reach the log.
+// A script that is stopped has printed something: its first lines are kept for its client, and do not reach the log, so limits.log does not stop it.
 func TestLinesOfStoppedScriptAreKept(t *testing.T) {
 	const line = "printed\xff"
 	log := wasmtest.Invoke(wasmtest.Log, int32(levelPrinted), 0, int32(len(line)))
@@ -40,7 +40,7 @@ func TestLinesOfStoppedScriptAreKept(t *testing.T) {
 		"nothing":        {loop, Script, func(l []string) bool { return l == nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := loadBytes(t, wasmtest.Plugin(test.code, line).Bytes(), Spec{Kind: test.kind, Fuel: 20_000_000, LogSize: 64 << 20})
+			m := loadBytes(t, wasmtest.Plugin(test.code, line).Bytes(), Spec{Kind: test.kind, Fuel: 20_000_000, LogSize: 1 << 10})
 			for range 2 { // the second call has only its own lines
 				_, err := callTool(t.Context(), m, "t", "{}")
 				var failure *Error
