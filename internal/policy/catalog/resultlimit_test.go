@@ -52,6 +52,30 @@ func TestLimitOfResultsIsTheLowest(t *testing.T) {
 	}
 }
 
+// TestClientsLimitBindsResultsOfScripts checks that the runner of scripts, which no table names, has the limit of a client's table.
+func TestClientsLimitBindsResultsOfScripts(t *testing.T) {
+	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_get")),
+		hosttest.Plugin("script", wasmtest.Answering(hosttest.Done), "kind = \"script\"\n"+hosttest.Reads("run_script")))
+	for client, want := range map[string]int{"": 8, "limits = { result = '2KiB', concurrency = 1, memory = '1MiB' }\n": 2, "limits = { result = '9KiB' }\n": 8} {
+		w.Write(t, hosttest.Files{"work/bulkhead.toml": "[server]\nname = 's'\n[defaults.limits]\nresult = '8KiB'\n[[clients]]\nname = 'c'\nmatch = { auth = 'any' }\n" + client + "[[plugins]]\npath = '../plugins/a'\n"})
+		o := w.Options()
+		o.Tools = "code"
+		base, err := catalog.Look(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, now := base.Tool("run_script"), base.WithKey(catalog.Key{Client: "c"}).Tool("run_script")
+		if got := now.ResultLimit(); before.ResultLimit() != 8<<10 || got != want<<10 {
+			t.Errorf("%q: the limits are %d and %d, want 8 KiB and %d KiB", client, before.ResultLimit(), got, want)
+		}
+		limits := before.Plugin.Grant.Limits
+		limits.Result = now.Plugin.Grant.Limits.Result
+		if now.Plugin.Grant.Limits != limits {
+			t.Errorf("%q: other limits are changed: %+v, want %+v", client, now.Plugin.Grant.Limits, limits)
+		}
+	}
+}
+
 // TestPluginMayNotHaveNameOfReadResult checks that the name belongs to the host where a result can be shortened, if only for some clients.
 func TestPluginMayNotHaveNameOfReadResult(t *testing.T) {
 	const plugin = "[[plugins]]\npath = '../plugins/a'\n"

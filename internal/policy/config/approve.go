@@ -105,14 +105,16 @@ func (n *narrowing) approvals(b Bounds) {
 	}
 }
 
-// NarrowHost returns the grant g of a plugin of the host without the tools that the table denies, and with the approvals that it requires.
-// Nothing else of the table is about it: a plugin of the host can reach nothing, so no list of what is allowed needs to name its tools.
+// NarrowHost returns the grant g of a plugin of the host without the tools that the table denies, and with the approvals and the limit of results
+// that it requires. Nothing else of the table is about it: a plugin of the host can reach nothing, so no list of what is allowed needs to name its
+// tools, and limits of plugins bind the calls of its scripts.
 func (c *Client) NarrowHost(g Grant) Grant {
 	n := narrowing{decision: decision{grant: g}, client: true}
 	b := c.Bounds
 	b.AllowTools, b.ReadOnly = nil, false
 	n.tools(b)
 	n.approvals(b)
+	n.grant.Limits = n.grant.Limits.Min(manifest.Limits{Result: b.Limits.Result})
 	return n.grant
 }
 

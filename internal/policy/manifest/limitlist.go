@@ -73,12 +73,15 @@ func (l *Limits) fields() []limitField {
 		limitFieldOf(&l.HTTPRequest, "http_request", ofBytes, 1<<10, 1<<30),
 		limitFieldOf(&l.HTTPResponse, "http_response", ofBytes, 1<<10, 1<<30),
 		limitFieldOf(&l.HTTPConcurrency, "http_concurrency", ofItems, 1, 1024),
-		limitFieldOf(&l.Result, KeyResult, ofBytes, 1<<10, 1<<30),
+		limitFieldOf(&l.Result, KeyResult, ofBytes, MinResult, 1<<30),
 	}
 }
 
 // KeyResult is the key of the limit that is no need of a plugin: what a model can read depends on its client.
 const KeyResult = "result"
+
+// MinResult is the least limit of a result, in bytes.
+const MinResult = 1 << 10
 
 // ReadLimits reads a table of limits of a config. The fields of absent keys are 0.
 func ReadLimits(t *tomlfile.Table) (l Limits) {

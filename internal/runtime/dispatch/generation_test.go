@@ -176,19 +176,20 @@ func TestResizedSlots(t *testing.T) {
 		<-acquire()
 		<-acquire()
 		third := acquire()
+		release := (&place{queue: s}).release
 		s.resize(1)
-		s.release()
+		release()
 		synctest.Wait()
 		if len(third) > 0 {
 			t.Error("two slots are in use after the limit was reduced to one")
 		}
-		s.release()
+		release()
 		<-third
 		fourth := acquire()
 		s.resize(2)
 		<-fourth
-		s.release()
-		s.release()
+		release()
+		release()
 		if s.free != 2 {
 			t.Errorf("%d slots are free, want 2", s.free)
 		}

@@ -26,7 +26,7 @@ type queue struct {
 	looseFirst      bool   // whether a call that is not ordered is the next one, if there are both
 
 	reads, writes int // ordered calls that run
-	tasks         int // tasks that run
+	tasks         int // tasks that hold a slot
 	unordered     int // calls in the queue that are not ordered
 	turned        time.Time
 }
@@ -204,9 +204,6 @@ func (p *place) leave() {
 	if p.started {
 		p.line.running--
 	}
-	if p.started && p.task {
-		q.tasks--
-	}
 	switch {
 	case !p.ordered:
 		q.unordered--
@@ -225,11 +222,15 @@ func (p *place) leave() {
 	q.startNext()
 }
 
-// release returns a slot.
-func (q *queue) release() {
+// release returns the slot of the call.
+func (p *place) release() {
+	q := p.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.free++
+	if p.task {
+		q.tasks--
+	}
 	q.startNext()
 }
 

@@ -157,7 +157,7 @@ func TestPatienceIsForSlotsOnly(t *testing.T) {
 		if err := <-failed; !errors.Is(err, errNoSlot) || time.Since(begun) != time.Minute {
 			t.Errorf("got %v after %v", err, time.Since(begun))
 		}
-		q.release()
+		write.release()
 		if err := other.start(t.Context(), time.Minute); err != nil {
 			t.Error(err)
 		}
@@ -203,7 +203,7 @@ func TestPrincipalsTakeTurns(t *testing.T) {
 					t.Fatal("the call was not started")
 				}
 				all[i].leave()
-				l.queue.release()
+				all[i].release()
 				running = append(running, all[i])
 			}
 			if n := started() - before; n > c.most {
@@ -261,7 +261,7 @@ func FuzzQueue(f *testing.F) {
 				e.leave()
 				open = slices.Delete(open, i, i+1)
 				if started {
-					q.release()
+					e.release()
 				}
 			}
 			running, writes, reads := 0, 0, 0

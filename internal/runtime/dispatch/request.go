@@ -74,8 +74,12 @@ func (q *queued) start(ctx context.Context) error {
 		q.Times.Reach(call.PhaseStarted)
 	}
 	if errors.Is(err, errNoSlot) {
+		slots, reserved := q.plugin.Grant.Limits.Concurrency, ""
+		if q.place.task && slots > 1 {
+			reserved = ", of which one is kept for calls that are no tasks,"
+		}
 		return q.failed(&engine.Error{Code: engine.CodeQueue,
-			Message: fmt.Sprintf("waited for %s, but none of its %d slots became free: raise limits.concurrency, or send fewer calls at a time", patience, q.plugin.Grant.Limits.Concurrency)})
+			Message: fmt.Sprintf("waited for %s, but none of its %d slots%s became free: raise limits.concurrency, or send fewer calls at a time", patience, slots, reserved)})
 	}
 	q.held = err == nil
 	return err
@@ -85,7 +89,7 @@ func (q *queued) start(ctx context.Context) error {
 func (q *queued) ResponseWritten() {
 	if q.held {
 		q.held = false
-		q.plugin.lane.queue.release()
+		q.place.release()
 	}
 }
 
@@ -102,14 +106,14 @@ func (q *queued) Execute(ctx context.Context, n gateway.Notifier) (call.Result, 
 		}
 		q.Params, q.Output = q.tool.PluginParams(q.Params), q.tool.OutputNumber
 		result, err := q.send(ctx, n, record)
-		if limit := q.tool.ResultLimit(); err == nil && limit > 0 && len(result.Body) > limit {
-			result = q.shorten(result, limit)
-		}
 		if len(undeclared) > 0 && !errors.As(err, new(*gateway.Ask)) { // a call that asks comes again
 			q.logUndeclared(undeclared)
 			if err == nil {
-				return withUndeclared(result, undeclared)
+				result, err = withUndeclared(result, undeclared)
 			}
+		}
+		if limit := q.resultLimit(); err == nil && limit > 0 && len(result.Body) > limit {
+			result = q.shorten(result, limit)
 		}
 		return result, err
 	})

@@ -31,12 +31,25 @@ func (s resultSource) isGranted(now *catalog.Catalog) bool {
 		(!tool.Plugin.IsHost() || now.ServesSame(s.catalog))
 }
 
-// shorten makes the result of a tool fit for the model of its client, and keeps what is missing. What no model reads is not shortened: the results
-// that a script or a local program gets. Nor is that of a task, which is kept longer than what is missing would be.
-func (q *queued) shorten(result call.Result, limit int) call.Result {
-	if q.Whole || q.Task != "" || q.Via == hosttool.Script {
-		return result
+// limit returns the most bytes of a result for clients of now, given the limit of then: the present one, if there is one, may be lower.
+func (s resultSource) limit(now *catalog.Catalog, then int) int {
+	if limit := now.Tool(s.tool.Offered).ResultLimit(); limit > 0 {
+		return min(limit, then)
 	}
+	return then
+}
+
+// resultLimit returns the most bytes of the result of a call; 0: there is no limit. What no model reads is not bounded: the results that a script
+// or a local program gets. Nor is that of a task, which is kept longer than what is missing would be.
+func (q *queued) resultLimit() int {
+	if q.tool == nil || q.Whole || q.Task != "" || q.Via == hosttool.Script {
+		return 0
+	}
+	return q.tool.ResultLimit()
+}
+
+// shorten makes the result of a tool fit for the model of its client, and keeps what is missing.
+func (q *queued) shorten(result call.Result, limit int) call.Result {
 	short := results.Shorten(result.Body, limit)
 	if short == nil {
 		return result
@@ -92,7 +105,7 @@ func (r *resultCall) Execute(context.Context, gateway.Notifier) (call.Result, er
 	return recordable{r, &r.Request, r.view, from}.recorded(func(func(audit.Operation)) (call.Result, error) {
 		body := []byte(nil)
 		if err == nil {
-			body, err = kept.Part(part.Offset, part.Length)
+			body, err = kept.Part(part.Offset, part.Length, kept.Source.limit(r.view.catalog, kept.Limit))
 		}
 		if err != nil {
 			return call.Result{}, r.Failure(failureArguments, err.Error())

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,10 +119,16 @@ func (q *queued) printed(f *gateway.Failure, failure *engine.Error) *gateway.Fai
 		return f
 	}
 	out := scriptOutput{Error: &scriptError{Name: "Error", Message: f.Message, Text: f.Text}}
-	if out.Console, out.Cut = cut(lines, maxScriptConsole, "/console", nil); len(out.Cut) > 0 {
+	limit := cmp.Or(q.resultLimit(), math.MaxInt)
+	if out.Console, out.Cut = cut(lines, min(maxScriptConsole, limit/2), "/console", nil); len(out.Cut) > 0 {
 		out.Note = noteCut
 	}
-	if text, err := rawjson.Marshal(out); err == nil {
+	text, err := rawjson.Marshal(out)
+	if len(text) > limit {
+		out.Cut = nil // the console itself has marks where something is missing
+		text, err = rawjson.Marshal(out)
+	}
+	if err == nil && len(text) <= limit {
 		f.Text = string(text)
 	}
 	return f

@@ -44,7 +44,7 @@ func (v *view) awaitSkillRead(ctx context.Context, q gateway.Queued, r *call.Req
 	}
 	return func() {
 		p.leave()
-		reads.release()
+		p.release()
 	}, nil
 }
 

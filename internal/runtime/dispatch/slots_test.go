@@ -28,12 +28,12 @@ func TestSlotGoesToTheEarliestRequest(t *testing.T) {
 				}
 				got = append(got, number)
 				places[number].leave()
-				q.release()
+				places[number].release()
 			}()
 			synctest.Wait()
 		}
 		places[0].leave()
-		q.release()
+		places[0].release()
 		synctest.Wait()
 		if want := []int{1, 2, 3}; !slices.Equal(got, want) {
 			t.Errorf("slots went to %v, want %v", got, want)
@@ -65,13 +65,17 @@ func TestTasksLeaveOneSlot(t *testing.T) {
 				}
 			}
 			places[4].leave()
-			q.release()
+			places[4].release()
 			synctest.Wait()
 			if started[2].Load() {
 				t.Error("a third task has the slot of the call")
 			}
-			places[0].leave()
-			q.release()
+			places[0].leave() // but keeps its slot until its answer is written
+			synctest.Wait()
+			if started[2].Load() {
+				t.Error("tasks hold all slots")
+			}
+			places[0].release()
 			synctest.Wait()
 			if !started[2].Load() || started[3].Load() {
 				t.Error("not exactly one more task has started after one has ended")
@@ -81,7 +85,7 @@ func TestTasksLeaveOneSlot(t *testing.T) {
 			places[3].leave()
 			for _, i := range []int{1, 2} {
 				places[i].leave()
-				q.release()
+				places[i].release()
 			}
 			if q.free != 3 || q.tasks != 0 {
 				t.Errorf("%d slots are free, and %d tasks run", q.free, q.tasks)
@@ -110,7 +114,7 @@ func TestSlotsForgetCancelledWaiters(t *testing.T) {
 		if err := second.start(canceled, time.Minute); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v from a cancelled wait, want %v", err, context.Canceled)
 		}
-		q.release()
+		first.release()
 		if q.free != 1 {
 			t.Errorf("%d slots are free, want 1", q.free)
 		}
@@ -124,7 +128,7 @@ func TestSlotGrantedWhileWaiterGivesUpIsKept(t *testing.T) {
 	q.enter(&p, "", false)
 	q.enter(&other, "", false)
 	q.ask(&p)
-	q.release()
+	p.release()
 	if q.withdraw(&p) {
 		t.Error("a waiter that has a slot was withdrawn, and the slot is lost")
 	}

@@ -13,14 +13,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// MinLimit is the least limit of a result, in bytes.
-const MinLimit = 1 << 10
-
 // Short is a result that was shortened.
 type Short struct {
 	body    []byte // the result as the plugin made it
 	content []byte // the items that are left, separated by commas
 	rest    []byte // the other members of the result
+	dropped int    // number of other members that are left out
 
 	texts   int // number of texts so far
 	size    int // bytes of all texts
@@ -32,8 +30,8 @@ type Short struct {
 	example string // one of them
 }
 
-// Shorten shortens the result of a tool, a valid JSON object, if it has more than limit bytes; else it returns nil. Of a text, its characters
-// count, and not their form in JSON. The data of images and audio count as nothing, since models do not read them as text.
+// Shorten shortens the result of a tool, a valid JSON object, if it has more than limit bytes, which are at least manifest.MinResult; else it
+// returns nil. Of a text, its characters count, and not their form in JSON. The data of images and audio count as nothing, since models do not read them as text.
 func Shorten(body []byte, limit int) *Short {
 	if size(body) <= limit {
 		return nil
@@ -94,10 +92,12 @@ func memberSize(key string, value []byte) int { return len(key) + len(value) + l
 // keepRest keeps the members beside the content, or only isError if they have more than max bytes.
 func (s *Short) keepRest(max int) {
 	var all, isError []byte
+	others := 0
 	for key, value := range rawjson.Members(s.body) {
 		if key == memberContent || key == memberStructured {
 			continue
 		}
+		others++
 		if len(all) <= max {
 			all = append(append(append(append(all, ','), rawjson.Quote(key)...), ':'), value...)
 		}
@@ -106,7 +106,7 @@ func (s *Short) keepRest(max int) {
 		}
 	}
 	if s.rest = all; len(all) > max {
-		s.rest = isError
+		s.rest, s.dropped = isError, others-min(len(isError), 1)
 	}
 }
 
@@ -217,6 +217,9 @@ func (s *Short) note(id string) string {
 	}
 	if s.omitted > 0 {
 		text += fmt.Sprintf("; %d items that are no text are left out, such as %s", s.omitted, s.example)
+	}
+	if s.dropped > 0 {
+		text += fmt.Sprintf("; %d members beside the content are left out", s.dropped)
 	}
 	switch {
 	case !s.cut:

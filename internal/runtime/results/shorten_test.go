@@ -1,13 +1,17 @@
 package results
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/cutjson"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -46,7 +50,7 @@ func TestShortenedResult(t *testing.T) {
 		"structure alone":      {`{"content":[],"structuredContent":` + objects + `}`, []string{`{"content":[{"text":"{\"items\":[{`, `; /items has 7`}, "structuredContent", objects},
 		"text and structure":   {`{"content":[` + textOf("see the structure") + `],"structuredContent":` + objects + `,"isError":true}`, []string{`see the structure`, `{\"items\":[{`, `"isError":true}`}, "structuredContent", "see the structure\n" + objects},
 		"a small other member": {`{"_meta":{"a":1},"content":[` + textOf(lines) + `],"isError":false}`, []string{`],"_meta":{"a":1},"isError":false}`}, "", lines},
-		"a large other member": {`{"_meta":{"a":"` + lines[:15] + `"},"x":` + string(rawjson.Quote(lines)) + `,"content":[` + textOf(lines) + `],"isError":true}`, []string{`],"isError":true}`}, `"x":`, lines},
+		"a large other member": {`{"_meta":{"a":"` + lines[:15] + `"},"x":` + string(rawjson.Quote(lines)) + `,"content":[` + textOf(lines) + `],"isError":true}`, []string{`; 2 members beside the content are left out. For more, `, `],"isError":true}`}, `"x":`, lines},
 		"JSON that is deep":    {resultOf(textOf(strings.Repeat("[", 2000) + strings.Repeat("]", 2000))), []string{`[[[[`, ` of 4000 bytes`}, "", strings.Repeat("[", 2000) + strings.Repeat("]", 2000)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +95,7 @@ func FuzzReassembly(f *testing.F) {
 		f.Add("first", text, uint16(500), uint16(1))
 	}
 	f.Fuzz(func(t *testing.T, first, second string, more, length uint16) {
-		limit := MinLimit + int(more)
+		limit := manifest.MinResult + int(more)
 		first, second = strings.ToValidUTF8(first, "?"), strings.ToValidUTF8(second, "?")
 		body := []byte(resultOf(textOf(first), `{"type":"resource_link","uri":`+string(rawjson.Quote(second))+`,"name":"n"}`, textOf(second)))
 		s := Shorten(body, limit)
@@ -123,7 +127,7 @@ func FuzzReassembly(f *testing.F) {
 			if n > len(text) {
 				t.Fatal("reading does not end")
 			}
-			part, err := kept.Part(read.Len(), max(int(length), len(text)/100))
+			part, err := kept.Part(read.Len(), max(int(length), len(text)/100), limit)
 			if err != nil || size(part) > limit {
 				t.Fatalf("limit %d: %d bytes, %v", limit, size(part), err)
 			}
@@ -136,6 +140,31 @@ func FuzzReassembly(f *testing.F) {
 			t.Fatalf("read %q, want %q", read.String(), text)
 		}
 	})
+}
+
+// TestNoteIsBounded checks the longest note: each of its parts is there, with long names.
+func TestNoteIsBounded(t *testing.T) {
+	t.Parallel()
+	const large = 999_999_999
+	missing := cutjson.Missing{Path: strings.Repeat("\u202e", 200), Kept: large, Of: large}
+	i := newItem([]byte(`{"type":"` + strings.Repeat("k", 100) + `","uri":"` + strings.Repeat("€", 100) + `"}`))
+	i.size = large
+	s := &Short{size: large, kept: large, offset: large, cut: true, missing: slices.Repeat([]cutjson.Missing{missing}, 9), dropped: large}
+	for range 2 {
+		s.omit(i)
+	}
+	s.omitted = large
+	for _, id := range []string{rand.Text(), ""} {
+		note := s.note(id)
+		for _, part := range []string{"of text are here", ", and more is cut", "that are no text", "beside the content", "."} {
+			if !strings.Contains(note, part) {
+				t.Errorf("the note lacks %q: %s", part, note)
+			}
+		}
+		if size := newItem(textItem(note)).size + len(","); size > maxNote {
+			t.Errorf("the note takes %d bytes, want at most %d: %s", size, maxNote, note)
+		}
+	}
 }
 
 func TestSliceIsBetweenCharacters(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 // Bounds of what a Store keeps: of each principal, and of all. Beyond them, the oldest texts of the principal are dropped, or of the one with
-// the most bytes, so that nobody drops the texts of others by having many.
+// the most texts or bytes, whichever bound is reached, so that nobody drops the texts of others by having many.
 const (
 	maxOwned      = 64
 	maxOwnedBytes = 16 << 20
@@ -37,7 +37,7 @@ type Store[S any] struct {
 type Kept[S any] struct {
 	ID     string
 	Text   string
-	Limit  int // most bytes of a result that has a part of it
+	Limit  int // most bytes of a result that had a part of it when it was kept
 	Source S
 
 	owner   string
@@ -87,15 +87,24 @@ func (s *Store[S]) makeRoom(principal string, size int) {
 	for o := s.owners[principal]; o != nil && len(o.kept) > 0 && (len(o.kept) >= maxOwned || o.bytes+size > maxOwnedBytes); {
 		s.remove(o.kept[0])
 	}
-	for len(s.kept) >= maxAll || s.bytes+size > maxAllBytes {
-		var most *owner[S]
-		for _, o := range s.owners {
-			if most == nil || o.bytes > most.bytes || o.bytes == most.bytes && o.kept[0].expires.Before(most.kept[0].expires) {
-				most = o
-			}
-		}
-		s.remove(most.kept[0])
+	for len(s.kept) >= maxAll {
+		s.remove(s.oldestOf(func(o *owner[S]) int { return len(o.kept) }))
 	}
+	for s.bytes+size > maxAllBytes {
+		s.remove(s.oldestOf(func(o *owner[S]) int { return o.bytes }))
+	}
+}
+
+// oldestOf returns the oldest text of the principal that has most by a measure.
+func (s *Store[S]) oldestOf(measure func(*owner[S]) int) *Kept[S] {
+	var oldest *Kept[S]
+	most := -1
+	for _, o := range s.owners {
+		if n := measure(o); n > most || n == most && o.kept[0].expires.Before(oldest.expires) {
+			most, oldest = n, o.kept[0]
+		}
+	}
+	return oldest
 }
 
 // remove drops a text.
@@ -165,22 +174,22 @@ func (s *Store[S]) Retain(keep func(*Kept[S]) bool) {
 
 // Close drops all texts. Further ones are not kept.
 func (s *Store[S]) Close() {
-	s.Retain(func(*Kept[S]) bool { return false })
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
+	s.closed = true // before texts are dropped, so that a call that ends meanwhile keeps none
 	if s.timer != nil {
 		s.timer.Stop()
 	}
+	s.mu.Unlock()
+	s.Retain(func(*Kept[S]) bool { return false })
 }
 
-// Part returns the result of a tool that has a part of the text; length 0: as much as fits. The error continues a sentence that begins with the
-// name of the tool.
-func (k *Kept[S]) Part(offset, length int) ([]byte, error) {
+// Part returns the result of a tool that has a part of the text, with at most limit bytes; length 0: as much as fits. The error continues a
+// sentence that begins with the name of the tool.
+func (k *Kept[S]) Part(offset, length, limit int) ([]byte, error) {
 	if offset >= len(k.Text) {
 		return nil, fmt.Errorf("was called with the offset %d, and the result has %d bytes", offset, len(k.Text))
 	}
-	most := k.Limit - maxNote
+	most := limit - maxNote
 	if length == 0 || length > most {
 		length = most
 	}

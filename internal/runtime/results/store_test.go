@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,9 +119,45 @@ func TestStoreIsBounded(t *testing.T) {
 	if k, _ := s.Find("victim", victim); k == nil {
 		t.Error("many texts of others have displaced a small one")
 	}
+	larger := s.Keep("larger", nil, strings.Repeat("x", 1000), 0, 0)
+	for i := range 2 * maxAll / maxOwned {
+		for range maxOwned {
+			s.Keep(fmt.Sprintf("small%d", i), nil, "1", 0, 0)
+		}
+	}
+	check("small texts")
+	if k, _ := s.Find("larger", larger); k == nil {
+		t.Error("many small texts of others have displaced the larger one of a principal that has no other")
+	}
 	s.Close()
 	if s.Keep("a", nil, "x", 0, 0) != "" || len(s.kept) != 0 || s.bytes != 0 {
 		t.Error("a closed store keeps texts")
+	}
+}
+
+// TestClosedStoreIsEmpty checks that a call which ends while a Store is closed leaves nothing there.
+func TestClosedStoreIsEmpty(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		var s Store[int]
+		var calls sync.WaitGroup
+		begun := make(chan bool)
+		for range 4 {
+			calls.Go(func() {
+				s.Keep("a", nil, "x", 0, 0)
+				begun <- true
+				for s.Keep("a", nil, "x", 0, 0) != "" {
+				}
+			})
+		}
+		for range 4 {
+			<-begun
+		}
+		s.Close()
+		calls.Wait()
+		if len(s.kept) != 0 || s.bytes != 0 {
+			t.Fatalf("%d texts are kept", len(s.kept))
+		}
 	}
 }
 
@@ -135,7 +172,7 @@ func TestPartOfText(t *testing.T) {
 		{1995, 0, `{"content":[{"type":"text","text":"56789"},{"type":"text","text":"[Bytes 1995 to 2000 of 2000: the end.]"}]}`},
 		{2000, 1, `was called with the offset 2000, and the result has 2000 bytes`},
 	} {
-		got, err := k.Part(test.offset, test.length)
+		got, err := k.Part(test.offset, test.length, k.Limit)
 		if err != nil {
 			got = []byte(err.Error())
 		}
@@ -143,7 +180,7 @@ func TestPartOfText(t *testing.T) {
 			t.Errorf("got %s, want %s", got, test.want)
 		}
 	}
-	if got, err := k.Part(0, 5000); err != nil || size(got) > k.Limit || !strings.Contains(string(got), "[Bytes 0 to 424 of 2000.") {
+	if got, err := k.Part(0, 5000, k.Limit); err != nil || size(got) > k.Limit || !strings.Contains(string(got), "[Bytes 0 to 424 of 2000.") {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
