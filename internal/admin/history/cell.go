@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -68,6 +69,9 @@ func keyOf(e *audit.Entry) (Key, bool) {
 	if !namesTool(e) {
 		k.Tool = ""
 	}
+	if e.Reason != "" && !slices.Contains(httpMethods, e.Method) { // of a request that the HTTP server has refused, before it looked at the method
+		k.Method = Other
+	}
 	if scheme, _, named := strings.Cut(e.Principal, ":"); !named || scheme == "" {
 		k.Client = e.Client
 	}
@@ -76,6 +80,9 @@ func keyOf(e *audit.Entry) (Key, bool) {
 	}
 	return k, true
 }
+
+// httpMethods are the methods that refused HTTP requests are counted by.
+var httpMethods = []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodHead, http.MethodOptions}
 
 // namesTool reports whether the tool of an entry is the name of one: the client chooses the URIs of resources, and the names of what it
 // is refused unless the plugin has such a tool.

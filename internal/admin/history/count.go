@@ -54,7 +54,6 @@ type counting struct {
 	days   map[string]*day // by their names, those that were read; nil: the day is removed
 	loaded int             // number of days that are not nil
 	uses   *uses           // nil: not read
-	read   int64           // bytes of records
 
 	reconciled bool
 }
@@ -90,7 +89,7 @@ func dayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 // reconcile prepares for a log that is no longer what was counted, since a file was edited, shortened or replaced, or of which a stored part
 // was damaged. The log is then counted again, and replaces what was counted since its first record.
 func (c *counting) reconcile(unread *audit.Unread) error {
-	earliest, err := unread.Earliest()
+	earliest, err := unread.Earliest(c.step)
 	if err != nil {
 		return err
 	}
@@ -149,14 +148,13 @@ func (c *counting) day(name string) (*day, error) {
 
 // count counts an entry. It returns audit.ErrPause if the step is to end after it.
 func (c *counting) count(e *audit.Entry) error {
-	c.read += int64(len(e.Line))
 	k, counts := keyOf(e)
 	if counts || e.Kind == audit.KindGap {
 		if err := c.countIn(k, e); err != nil {
 			return err
 		}
 	}
-	if c.read >= c.step || c.loaded > maxDays {
+	if c.loaded > maxDays {
 		return audit.ErrPause
 	}
 	return nil

@@ -108,6 +108,9 @@ func (h *History) Step(ctx context.Context) (Progress, error) {
 	}
 	defer unlock()
 	for {
+		if ctx.Err() != nil {
+			return Progress{}, context.Cause(ctx)
+		}
 		p, err := h.stepLocked(ctx)
 		if damaged := (*damagedError)(nil); !errors.As(err, &damaged) {
 			return p, err
@@ -137,7 +140,7 @@ func (h *History) stepLocked(ctx context.Context) (Progress, error) {
 		}
 	}
 	before := unread.Size()
-	all, err := unread.Read(func(e audit.Entry) error {
+	all, err := unread.Read(h.step, func(e audit.Entry) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -149,7 +149,7 @@ func readAll(files []*logFile, q Query, yield func(Entry) error, damaged func(Da
 			if err := f.read(f.end, count, func(Damage) {}); err != nil {
 				return err
 			}
-			f.offset, f.line = 0, 0
+			f.rewind()
 		}
 		skip = selected - q.Limit
 	}

@@ -70,6 +70,7 @@ type logFile struct {
 	end    int64 // size of the file when it was opened, or last read
 	offset int64 // offset of the next unread byte
 	line   int   // number of the last line that was read
+	long   bool  // whether offset is within a line of more than MaxLine bytes, which was reported as damaged
 }
 
 func openLogFile(path string) (*logFile, error) {
@@ -84,39 +85,48 @@ func openLogFile(path string) (*logFile, error) {
 	return &logFile{File: f, info: info, end: info.Size()}, nil
 }
 
-// read reads the lines up to offset end, and calls yield for each entry and damaged for each line that is not a record. A
-// last line without a line feed stays unread, as its writer may not have finished. The error is that of yield or of the file.
-func (f *logFile) read(end int64, yield func(Entry) error, damaged func(Damage)) error {
-	lines := bufio.NewReaderSize(io.NewSectionReader(f, f.offset, end-f.offset), MaxLine)
-	for {
+// read reads lines until the offset is stop or more, and calls yield for each entry and damaged for each line that is not a record. A last line
+// without a line feed stays unread, as its writer may not have finished, unless it is longer than a record can be: then it is read in
+// parts. The error is that of yield or of the file.
+func (f *logFile) read(stop int64, yield func(Entry) error, damaged func(Damage)) error {
+	lines := bufio.NewReaderSize(io.NewSectionReader(f, f.offset, f.end-f.offset), MaxLine)
+	for f.offset < stop {
 		text, err := lines.ReadSlice('\n')
-		size := int64(len(text))
-		what := ""
-		for errors.Is(err, bufio.ErrBufferFull) {
-			what = fmt.Sprintf("the line has more than %d bytes", MaxLine)
-			text, err = lines.ReadSlice('\n')
-			size += int64(len(text))
-		}
 		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			if !f.long {
+				damaged(Damage{File: f.Name(), Line: f.line + 1, What: fmt.Sprintf("the line has more than %d bytes", MaxLine)})
+			}
+			f.offset, f.long = f.offset+int64(len(text)), true
+			continue
 		case errors.Is(err, io.EOF):
+			if f.long {
+				f.offset += int64(len(text))
+			}
 			return nil
 		case err != nil:
 			return fmt.Errorf("cannot read %s: %w", f.Name(), err)
 		}
-		f.offset += size
+		f.offset += int64(len(text))
 		f.line++
-		if what == "" {
-			var e Entry
-			if e, what = parseEntry(text); what == "" {
-				if err := yield(e); err != nil {
-					return err
-				}
-				continue
-			}
+		if f.long { // this is its end
+			f.long = false
+			continue
 		}
-		damaged(Damage{File: f.Name(), Line: f.line, What: what})
+		e, what := parseEntry(text)
+		if what != "" {
+			damaged(Damage{File: f.Name(), Line: f.line, What: what})
+			continue
+		}
+		if err := yield(e); err != nil {
+			return err
+		}
 	}
+	return nil
 }
+
+// rewind makes all of the file unread.
+func (f *logFile) rewind() { f.offset, f.line, f.long = 0, 0, false }
 
 // readNew reads the lines that were written since the last read. If the file is shorter than before, it was truncated, and
 // readNew reads it from the start.
@@ -126,7 +136,7 @@ func (f *logFile) readNew(yield func(Entry) error, damaged func(Damage)) error {
 		return err
 	}
 	if f.end = info.Size(); f.end < f.offset {
-		f.offset, f.line = 0, 0
+		f.rewind()
 		damaged(Damage{File: f.Name(), Line: 1, What: "the file was truncated: records may be missing"})
 	}
 	return f.read(f.end, yield, damaged)

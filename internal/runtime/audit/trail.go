@@ -27,7 +27,7 @@ func (t *Trail) Add(o Operation) (first bool) {
 		return false
 	}
 	count := max(o.Count, 1)
-	o = Operation{Op: truncate(o.Op, maxWord), Target: truncate(o.Target, maxTarget), Outcome: o.Outcome, Code: o.Code}
+	o = Operation{Op: truncate(o.Op, maxWord), Target: truncate(o.Target, maxTarget), Outcome: o.Outcome, Code: truncate(o.Code, maxWord)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if i, seen := t.index[o]; seen {

@@ -54,11 +54,12 @@ func TestTrailKeepsDeniedAndAllowedOperationsSeparately(t *testing.T) {
 	}
 }
 
-func TestTrailTruncatesLongTarget(t *testing.T) {
+func TestTrailTruncatesLongStrings(t *testing.T) {
 	var trail audit.Trail
-	trail.Add(audit.Operation{Op: "fs/open", Target: strings.Repeat("x", 1<<20)})
-	if all, _ := trail.Operations(); len(all[0].Target) > 2<<10 {
-		t.Errorf("%d bytes are kept", len(all[0].Target))
+	long := strings.Repeat("x", 1<<20)
+	trail.Add(audit.Operation{Op: long, Target: long, Code: long, Outcome: audit.Failed})
+	if all, _ := trail.Operations(); len(all[0].Op)+len(all[0].Target)+len(all[0].Code) > 2<<10 {
+		t.Errorf("%d, %d and %d bytes are kept", len(all[0].Op), len(all[0].Target), len(all[0].Code))
 	}
 }
 

@@ -6,16 +6,18 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"slices"
 	"time"
 )
 
 // Position is how far a reader has read one file of a log. It identifies the file by its first line, because a rotation renames the
 // file, and systems use inodes of removed files again. A first line is unique: it has a time in microseconds and the ID of a call.
 type Position struct {
-	Offset int64  `json:"offset"` // of the first unread line
-	Line   int    `json:"line"`   // number of lines before Offset
-	First  string `json:"first"`  // digest of the first line
-	Before string `json:"before"` // digest of the last bytes before Offset, at most beforeSize
+	Offset int64  `json:"offset"`         // of the first unread line
+	Line   int    `json:"line"`           // number of lines before Offset
+	Long   bool   `json:"long,omitempty"` // whether Offset is within a line that is longer than a record can be
+	First  string `json:"first"`          // digest of the first line
+	Before string `json:"before"`         // digest of the last bytes before Offset, at most beforeSize
 }
 
 // beforeSize is how many bytes before an offset show whether a file was replaced, shortened or edited since they were read.
@@ -34,22 +36,24 @@ type Unread struct {
 }
 
 // OpenUnread opens the files of a log at the positions that an earlier Unread has returned. Files without a known position are
-// unread. The error wraps fs.ErrNotExist if there is no file.
+// unread. A file with the first line of a newer one is a copy of it, such as of a program that copies the log before it truncates it, and is
+// left out. The error wraps fs.ErrNotExist if there is no file.
 func OpenUnread(path string, known []Position) (*Unread, error) {
 	files, err := openLogFiles(path)
 	if err != nil {
 		return nil, err
 	}
-	u := &Unread{files: files, first: make([]string, len(files)), Changed: len(known) > 0}
+	u := &Unread{Changed: len(known) > 0}
+	if err := u.add(files); err != nil {
+		closeAll(files)
+		return nil, err
+	}
 	byFirst := map[string]Position{}
 	for _, p := range known {
 		byFirst[p.First] = p
 	}
 	differs := false
-	for i, f := range files {
-		if u.first[i], err = f.firstLine(); err != nil {
-			return nil, errors.Join(err, u.Close())
-		}
+	for i, f := range u.files {
 		p, ok := byFirst[u.first[i]]
 		if !ok || u.first[i] == "" {
 			continue
@@ -62,13 +66,31 @@ func OpenUnread(path string, known []Position) (*Unread, error) {
 			differs = true
 			continue
 		}
-		f.offset, f.line = p.Offset, p.Line
+		f.offset, f.line, f.long = p.Offset, p.Line, p.Long
 		if p.First == known[len(known)-1].First {
 			u.Changed = false
 		}
 	}
 	u.Changed = u.Changed || differs
 	return u, nil
+}
+
+// add adds the files that are no copies.
+func (u *Unread) add(files []*logFile) error {
+	for _, f := range slices.Backward(files) {
+		first, err := f.firstLine()
+		if err != nil {
+			return err
+		}
+		if first != "" && slices.Contains(u.first, first) {
+			f.Close()
+			continue
+		}
+		u.files, u.first = append(u.files, f), append(u.first, first)
+	}
+	slices.Reverse(u.files)
+	slices.Reverse(u.first)
+	return nil
 }
 
 // Close closes the files.
@@ -80,7 +102,7 @@ func (u *Unread) Close() error {
 // Restart makes all of the log unread.
 func (u *Unread) Restart() {
 	for _, f := range u.files {
-		f.offset, f.line = 0, 0
+		f.rewind()
 	}
 }
 
@@ -93,12 +115,13 @@ func (u *Unread) Size() int64 {
 	return n
 }
 
-// Earliest returns the earliest time of a first entry of the files, read or not; zero if there is no entry.
-func (u *Unread) Earliest() (time.Time, error) {
+// Earliest returns the earliest time of a first entry of the files, read or not; zero if there is no entry. It looks for one in about
+// the first limit bytes of each file.
+func (u *Unread) Earliest(limit int64) (time.Time, error) {
 	var earliest time.Time
 	for _, f := range u.files {
 		begin := logFile{File: f.File, info: f.info, end: f.end}
-		err := begin.read(f.end, func(e Entry) error {
+		err := begin.read(min(f.end, limit), func(e Entry) error {
 			if earliest.IsZero() || e.Time.Before(earliest) {
 				earliest = e.Time
 			}
@@ -111,13 +134,18 @@ func (u *Unread) Earliest() (time.Time, error) {
 	return earliest, nil
 }
 
-// Read reads unread lines, the oldest file first, until yield returns ErrPause, and reports whether it has read all. It calls damaged
-// for each line that is not a record. A last line without a line feed stays unread.
-func (u *Unread) Read(yield func(Entry) error, damaged func(Damage)) (all bool, err error) {
+// Read reads unread lines, the oldest file first, until yield returns ErrPause or about limit bytes were read, and reports whether it has
+// read all. It calls damaged for each line that is not a record. A last line without a line feed stays unread.
+func (u *Unread) Read(limit int64, yield func(Entry) error, damaged func(Damage)) (all bool, err error) {
 	for _, f := range u.files {
-		switch err := f.read(f.end, yield, damaged); {
+		begin := f.offset
+		err := f.read(min(f.end, begin+limit), yield, damaged)
+		if limit -= f.offset - begin; limit <= 0 && err == nil {
+			err = ErrPause
+		}
+		switch {
 		case errors.Is(err, ErrPause):
-			return false, nil
+			return u.Size() == 0, nil
 		case err != nil:
 			return false, err
 		}
@@ -136,7 +164,7 @@ func (u *Unread) Positions() ([]Position, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Position{Offset: f.offset, Line: f.line, First: u.first[i], Before: before})
+		all = append(all, Position{Offset: f.offset, Line: f.line, Long: f.long, First: u.first[i], Before: before})
 	}
 	return all, nil
 }

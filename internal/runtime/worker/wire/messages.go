@@ -216,13 +216,18 @@ func EncodeRecord(o audit.Operation) []byte {
 	return text
 }
 
-// DecodeRecord decodes what EncodeRecord returned. An operation with an unknown outcome has failed. The strings are not bounded.
+// DecodeRecord decodes what EncodeRecord returned. An operation with an unknown outcome has failed. The strings are not bounded, except for
+// the code of a denied operation: it is a label of metrics, so the worker has no choice.
 func DecodeRecord(payload []byte) (audit.Operation, error) {
 	var o audit.Operation
 	if err := json.Unmarshal(payload, &o); err != nil {
 		return audit.Operation{}, Violation("malformed record")
 	}
-	if o.Outcome != audit.OK && o.Outcome != audit.Denied {
+	switch o.Outcome {
+	case audit.OK, audit.Failed:
+	case audit.Denied:
+		o.Code = abi.HostDenied
+	default:
 		o.Outcome = audit.Failed
 	}
 	o.Count = max(1, o.Count)

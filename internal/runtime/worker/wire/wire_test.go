@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -389,6 +390,14 @@ func TestOutcomeOfRecordIsKept(t *testing.T) {
 	for sent, want := range map[audit.Outcome]audit.Outcome{audit.OK: audit.OK, audit.Denied: audit.Denied, audit.Failed: audit.Failed, "": audit.Failed, "other": audit.Failed} {
 		if got, err := DecodeRecord(EncodeRecord(audit.Operation{Op: "o", Outcome: sent, Count: 2})); err != nil || got.Outcome != want || got.Op != "o" || got.Count != 2 {
 			t.Errorf("the outcome %q: got %+v, %v; want %q", sent, got, err, want)
+		}
+	}
+}
+
+func TestWorkerDoesNotChooseCodeOfDeniedOperation(t *testing.T) {
+	for _, sent := range []string{"", abi.HostDenied, "not_granted", strings.Repeat("x", 8000)} {
+		if got, err := DecodeRecord(EncodeRecord(audit.Operation{Op: "o", Outcome: audit.Denied, Code: sent})); err != nil || got.Code != abi.HostDenied {
+			t.Errorf("the code %.20q: got %+v, %v", sent, got, err)
 		}
 	}
 }
