@@ -18,7 +18,7 @@ import (
 // httpURL waits for the log line with the URL of the MCP endpoint.
 func httpURL(t testing.TB, s *server) string {
 	t.Helper()
-	pattern := regexp.MustCompile(`url=(http\S+)`)
+	pattern := regexp.MustCompile(`url(?:=|":")(http[^\s"]+)`)
 	for range 1000 {
 		if found := pattern.FindStringSubmatch(s.log.String()); found != nil {
 			return found[1]

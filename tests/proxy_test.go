@@ -14,23 +14,28 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
-// proxies are the reverse proxies of docs/deploy.
-var proxies = map[string]struct {
-	file string // configuration in docs/deploy
+// proxyExample is a reverse proxy of docs/deploy.
+type proxyExample struct {
+	program string // also the name of the Debian package
+	file    string // configuration in docs/deploy
 	// edits are pairs of strings of the configuration and what the test has in their place, with PORT, UPSTREAM, CERT and KEY.
 	edits []string
 	frame string // configuration around it
 	args  []string
-}{
+}
+
+var proxies = map[string]proxyExample{
 	"nginx": {
-		file: "nginx.conf",
+		program: "nginx", file: "nginx.conf",
 		edits: []string{"listen 443", "listen 127.0.0.1:PORT", "127.0.0.1:8808", "UPSTREAM",
 			"/etc/nginx/mcp.example.com.pem", "CERT", "/etc/nginx/mcp.example.com.key", "KEY", "60s", "17s"},
 		frame: "daemon off;\nmaster_process off;\npid DIR/pid;\nerror_log DIR/errors;\nevents {}\nhttp {\naccess_log off;\nclient_body_temp_path DIR/a;\n" +
@@ -38,7 +43,7 @@ var proxies = map[string]struct {
 		args: []string{"-e", "DIR/errors", "-c"},
 	},
 	"haproxy": {
-		file:  "haproxy.cfg",
+		program: "haproxy", file: "haproxy.cfg",
 		edits: []string{"bind :443", "bind 127.0.0.1:PORT", "127.0.0.1:8808", "UPSTREAM", "/etc/haproxy/mcp.example.com.pem", "CERT", "60s", "17s"},
 		frame: "global\n    ssl-default-bind-options ssl-min-ver TLSv1.2\n%s",
 		args:  []string{"-db", "-f"},
@@ -49,9 +54,22 @@ var proxies = map[string]struct {
 func startProxy(t *testing.T, name, upstream string) (base string, transport *http.Transport) {
 	t.Helper()
 	proxy := proxies[name]
-	program, err := exec.LookPath(name)
+	proxy.edits = append(slices.Clone(proxy.edits), "UPSTREAM", hostOf(upstream))
+	base, transport, _ = proxy.start(t)
+	return base, transport
+}
+
+// hostOf returns host and port of the URL of an endpoint.
+func hostOf(url string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp")
+}
+
+// start starts the proxy. reload replaces further strings of its configuration, in pairs, and has the proxy take it without losing a request.
+func (proxy proxyExample) start(t *testing.T) (base string, transport *http.Transport, reload func(edits ...string)) {
+	t.Helper()
+	program, err := exec.LookPath(proxy.program)
 	if err != nil {
-		t.Skipf("%s is not installed (Debian: %[1]s)", name)
+		t.Skipf("%s is not installed (Debian: %[1]s)", proxy.program)
 	}
 	dir := t.TempDir()
 	// The certificate of httptest is one of example.com.
@@ -81,10 +99,10 @@ func startProxy(t *testing.T, name, upstream string) (base string, transport *ht
 		}
 		text = strings.ReplaceAll(text, proxy.edits[i], proxy.edits[i+1])
 	}
-	upstream = strings.TrimSuffix(strings.TrimPrefix(upstream, "http://"), "/mcp")
-	fill := strings.NewReplacer("PORT", port, "UPSTREAM", upstream, "CERT", filepath.Join(dir, "cert"), "KEY", filepath.Join(dir, "key"), "DIR", dir)
+	fill := strings.NewReplacer("PORT", port, "CERT", filepath.Join(dir, "cert"), "KEY", filepath.Join(dir, "key"), "DIR", dir)
 	config := filepath.Join(dir, "config")
-	putFile(t, config, fill.Replace(fmt.Sprintf(proxy.frame, text)))
+	text = fill.Replace(fmt.Sprintf(proxy.frame, text))
+	putFile(t, config, text)
 	var args []string
 	for _, arg := range proxy.args {
 		args = append(args, fill.Replace(arg))
@@ -101,9 +119,14 @@ func startProxy(t *testing.T, name, upstream string) (base string, transport *ht
 		_ = cmd.Process.Kill() // it may have ended
 		<-exited
 		if t.Failed() {
-			t.Logf("log of %s:\n%s", name, log)
+			t.Logf("log of %s:\n%s", proxy.program, log)
 		}
 	})
+	reload = func(edits ...string) {
+		t.Helper()
+		putFile(t, config, strings.NewReplacer(edits...).Replace(text))
+		signal(t, cmd, syscall.SIGUSR2)
+	}
 	transport = &http.Transport{
 		ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"},
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -114,17 +137,17 @@ func startProxy(t *testing.T, name, upstream string) (base string, transport *ht
 	for range 1000 {
 		if conn, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
 			conn.Close()
-			return "https://mcp.example.com:" + port, transport
+			return "https://mcp.example.com:" + port, transport, reload
 		}
 		select {
 		case err := <-exited:
 			exited <- err
-			t.Fatalf("%s ended: %v", name, err)
+			t.Fatalf("%s ended: %v", proxy.program, err)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	t.Fatalf("%s does not listen", name)
-	return "", nil
+	t.Fatalf("%s does not listen", proxy.program)
+	return "", nil, nil
 }
 
 // behindProxy serves a plugin with a token and the name of the proxy.

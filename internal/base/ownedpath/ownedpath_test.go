@@ -86,9 +86,11 @@ func TestCheckRefuses(t *testing.T) {
 		"a symbolic link in a world-writable directory":   {tree: []step{{path: "mine"}, {path: "own", mode: 0o777}, {path: "own/dir", link: "../mine"}}, at: "own", want: "mode 0777"},
 		"a symbolic link to a world-writable ancestor":    {tree: []step{{path: "shared", mode: 0o777}, {path: "shared/dir"}, {path: "own", link: "$ROOT/shared"}}, at: "shared", want: "mode 0777"},
 		"a file": {tree: []step{{path: "own"}, {path: "own/dir", file: true}}, at: "own/dir", want: "is not a directory"},
-		"a world-writable ancestor with a private group":  {tree: []step{{path: "own", owner: other, group: other, mode: 0o777}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0777"},
-		"an ancestor that a group of others may write":    {tree: []step{{path: "own", owner: other, group: other + 1, mode: 0o775}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0775"},
-		"an ancestor of root that root's group may write": {tree: []step{{path: "own", mode: 0o775}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0775"},
+		"a world-writable ancestor with a private group":      {tree: []step{{path: "own", owner: other, group: other, mode: 0o777}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0777"},
+		"an ancestor that a group of others may write":        {tree: []step{{path: "own", owner: other, group: other + 1, mode: 0o775}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0775"},
+		"an ancestor of root that another group may write":    {tree: []step{{path: "own", group: other + 1, mode: 0o775}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0775"},
+		"a directory of root that the user's group may write": {tree: []step{{path: "own"}, {path: "own/dir", group: other, mode: 0o775}}, user: other, at: "own/dir", want: "belongs to another user"},
+		"an ancestor of root that root's group may write":     {tree: []step{{path: "own", mode: 0o775}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0775"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := makeTree(t, c.tree)
@@ -234,14 +236,15 @@ func TestCheckAccepts(t *testing.T) {
 		dir  string
 		user int
 	}{
-		"a private directory":                        {tree: []step{{path: "own", mode: 0o700}, {path: "own/dir", mode: 0o700}}},
-		"a world-readable directory":                 {tree: []step{{path: "own"}, {path: "own/dir"}}},
-		"a directory below one with the sticky bit":  {tree: []step{{path: "own", mode: 0o777 | fs.ModeSticky}, {path: "own/dir"}}},
-		"a missing directory":                        {tree: []step{{path: "own"}}, dir: "own/not/there"},
-		"a directory behind symbolic links":          {tree: []step{{path: "mine"}, {path: "mine/dir"}, {path: "own", link: "./mine/dir/.."}}},
-		"a user's directory behind a link of root":   {tree: []step{{path: "mine", owner: other}, {path: "own"}, {path: "own/dir", link: "../mine"}}, user: other},
-		"a user's directory below one of root":       {tree: []step{{path: "own"}, {path: "own/dir", owner: other}}, user: other},
-		"a user's directory below a private group's": {tree: []step{{path: "own", owner: other, group: other, mode: 0o775}, {path: "own/dir", owner: other, group: other}}, user: other},
+		"a private directory":                          {tree: []step{{path: "own", mode: 0o700}, {path: "own/dir", mode: 0o700}}},
+		"a world-readable directory":                   {tree: []step{{path: "own"}, {path: "own/dir"}}},
+		"a directory below one with the sticky bit":    {tree: []step{{path: "own", mode: 0o777 | fs.ModeSticky}, {path: "own/dir"}}},
+		"a missing directory":                          {tree: []step{{path: "own"}}, dir: "own/not/there"},
+		"a directory behind symbolic links":            {tree: []step{{path: "mine"}, {path: "mine/dir"}, {path: "own", link: "./mine/dir/.."}}},
+		"a user's directory behind a link of root":     {tree: []step{{path: "mine", owner: other}, {path: "own"}, {path: "own/dir", link: "../mine"}}, user: other},
+		"a user's directory below one of root":         {tree: []step{{path: "own"}, {path: "own/dir", owner: other}}, user: other},
+		"a user's directory below a volume of fsGroup": {tree: []step{{path: "own", group: other, mode: 0o775 | fs.ModeSetgid}, {path: "own/dir", owner: other, group: other}}, user: other},
+		"a user's directory below a private group's":   {tree: []step{{path: "own", owner: other, group: other, mode: 0o775}, {path: "own/dir", owner: other, group: other}}, user: other},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := makeTree(t, c.tree)

@@ -123,8 +123,14 @@ func checkItem(dir, path string, info fs.FileInfo, role role, user int) error {
 	}
 	writers := info.Mode().Perm() & 0o022
 	switch {
-	case writers == 0, !last && info.Mode()&fs.ModeSticky != 0, (!last || role == lastEntry) && writers == 0o020 && isPrivateGroup(int(info.Sys().(*syscall.Stat_t).Gid), owner):
+	case writers == 0, !last && info.Mode()&fs.ModeSticky != 0:
 		return nil
+	case writers == 0o020:
+		// A volume of Kubernetes belongs to root and the group of fsGroup, whose ID is that of the user.
+		group := int(info.Sys().(*syscall.Stat_t).Gid)
+		if (!last || role == lastEntry) && isPrivateGroup(group, owner) || !last && owner == 0 && isPrivateGroup(group, user) {
+			return nil
+		}
 	}
 	return fault(fmt.Sprintf("can be written by others (owner %d, mode %04o)", owner, info.Mode().Perm()), "chmod go-w "+path)
 }

@@ -121,6 +121,10 @@ func Expand(c *Config, lookup func(string) (string, bool)) tomlfile.Problems {
 			e.file = p.File
 			e.path(key, p.Line, &p.Path, checkFile)
 		}
+		if key := p.Key + ".state"; slices.Contains(c.References, key) {
+			e.file = p.File
+			e.path(key, p.StateLine, &p.State, checkFile)
+		}
 	}
 	for i := range c.Skills {
 		d := &c.Skills[i]

@@ -20,7 +20,7 @@ func hostFiles(f *Found) []string {
 		own = append(own, filepath.Join(f.Places.Project, config.FileName))
 	}
 	for _, p := range f.Projects {
-		own = append(own, filepath.Join(p.Places.Project, config.FileName))
+		own = append(own, filepath.Join(p.Places.Project, config.FileName), p.Places.State)
 	}
 	if a := f.Audit; a != nil {
 		own = append(own, a.File, a.File+".key", a.Metrics.Socket())

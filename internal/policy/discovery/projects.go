@@ -3,13 +3,16 @@ package discovery
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // Project is one of the projects that a server offers besides its own.
@@ -34,13 +37,19 @@ func findProjects(c *config.Config, places config.Places) ([]Project, error) {
 	var projects []Project
 	var problems tomlfile.Problems
 	for _, p := range c.Projects {
-		in, err := placesIn(places, p.Path)
+		in, err := placesIn(places, p)
 		if err != nil {
 			problems = append(problems, tomlfile.Problem{File: p.File, Line: p.Line, Key: p.Key + ".path", What: err.Error(),
 				Remedy: "write the absolute path of an existing directory; it must not be / or contain the home directory"})
 			continue
 		}
 		projects = append(projects, Project{Name: p.Name, Places: in})
+	}
+	for i, p := range c.Projects {
+		if err := checkProjectState(p, c.Projects[:i], c.Projects, places); err != nil {
+			problems = append(problems, tomlfile.Problem{File: p.File, Line: p.StateLine, Key: p.Key + ".state", What: err.Error(),
+				Remedy: "write the absolute path of a directory of its own, outside of all projects; it is created if its parent exists"})
+		}
 	}
 	if len(problems) > 0 {
 		return nil, &usage.Error{Err: &InvalidError{File: c.File, Included: includedFiles(c), Problems: problems}}
@@ -52,18 +61,54 @@ func findProjects(c *config.Config, places config.Places) ([]Project, error) {
 // projectStates is the directory below that of all state directories for those of projects. No plugin has such a name.
 const projectStates = ".projects"
 
-// placesIn returns the places of a server for the project in dir. The state directories belong to the directory, not to the name of the
-// project, which the config may give to another directory later.
-func placesIn(places config.Places, dir string) (config.Places, error) {
-	dir, err := folder(dir)
+// checkProjectState returns an error if the state directory of a project cannot be used, or overlaps with a project, with the state directory of
+// one of the projects before it, or with that of the server: plugins of one project could write the state of another one, or their own locks.
+func checkProjectState(p config.Project, before, all []config.Project, places config.Places) error {
+	if p.State == "" {
+		return nil
+	}
+	if places.Broad(p.State) {
+		return usage.Errorf("%s cannot be the state directory, since the home directory is in it", p.State)
+	}
+	other := map[string]string{"the server's project": places.Project, "the server's state directory": places.State}
+	for _, a := range all {
+		other["the project "+a.Name] = a.Path
+	}
+	for _, b := range before {
+		other["the state directory of the project "+b.Name] = b.State
+	}
+	for _, name := range slices.Sorted(maps.Keys(other)) {
+		dir := other[name]
+		if dir == "" {
+			continue
+		}
+		// Lexically too, since neither may exist yet.
+		if contains(dir, p.State) || contains(p.State, dir) || contain.Within(dir, p.State) || contain.Within(p.State, dir) {
+			return usage.Errorf("%s overlaps with %s, %s", p.State, name, dir)
+		}
+	}
+	if err := ownedpath.CheckState(p.State); err != nil {
+		return usage.Errorf("%s", ownedpath.Explain(err))
+	}
+	return nil
+}
+
+// placesIn returns the places of a server for a project. Without a directory of its own for them, the state directories belong to the directory
+// of the project, not to its name, which the config may give to another directory later.
+func placesIn(places config.Places, project config.Project) (config.Places, error) {
+	dir, err := folder(project.Path)
 	if err != nil {
 		return places, err
 	}
 	if places.Broad(dir) {
 		return places, usage.Errorf("%s cannot be a project, since everything in it would be granted", dir)
 	}
-	sum := sha256.Sum256([]byte(dir))
 	places.Project, places.NoProject, places.Narrow, places.Around, places.Cwd = dir, "", "", around(places, dir), dir
+	if project.State != "" {
+		places.State, places.NoState, places.StatePart = project.State, "", ""
+		return places, nil
+	}
+	sum := sha256.Sum256([]byte(dir))
 	places.StatePart = filepath.Join(projectStates, hex.EncodeToString(sum[:16]))
 	return places, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
@@ -67,11 +68,11 @@ func TestStateOfProjectBelongsToItsDirectory(t *testing.T) {
 			t.Skip(err)
 		}
 		places := config.Places{State: "/state"}
-		at, err := placesIn(places, filepath.Join(root, dir))
+		at, err := placesIn(places, config.Project{Path: filepath.Join(root, dir)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		linked, err := placesIn(places, filepath.Join(root, dir+"-link"))
+		linked, err := placesIn(places, config.Project{Path: filepath.Join(root, dir+"-link")})
 		if err != nil || linked != at {
 			t.Errorf("by a symbolic link: %v, %v, want %v", linked, err, at)
 		}
@@ -79,5 +80,51 @@ func TestStateOfProjectBelongsToItsDirectory(t *testing.T) {
 	}
 	if len(parts) != 2 || parts["/state/p"] {
 		t.Errorf("the state directories are %v", parts)
+	}
+}
+
+// TestStateOfProjectOverlapsWithNothing checks that a project with a state directory of its own gets that one, and that it may not overlap with
+// a project, with the state of another one, or with that of the server.
+func TestStateOfProjectOverlapsWithNothing(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"own", "a", "b", "states/b"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(root, "shared"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(root, "shared"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	places := config.Places{Project: root + "/own", State: root + "/states/server", Home: root + "/home/me"}
+	for state, want := range map[string]string{
+		"states/a": "", "a-state": "",
+		"a/state": "the project a", "a": "the project a", "b/state": "the project b", "own/state": "the server's project",
+		"states/b": "the state directory of the project b", "states/b/a": "the state directory of the project b",
+		"states": "the server's state directory", "states/server": "the server's state directory", "states/server/x": "the server's state directory",
+		"home": "the home directory is in it", "shared/a": "can be written by others",
+	} {
+		config := &config.Config{File: "f", Files: make([]config.File, 1), Projects: []config.Project{
+			{Name: "b", Path: root + "/b", State: root + "/states/b", Key: "projects[0]"},
+			{Name: "a", Path: root + "/a", State: filepath.Join(root, state), File: "f", Key: "projects[1]", StateLine: 3},
+		}}
+		projects, err := findProjects(config, places)
+		switch {
+		case want != "":
+			if problem := "f:3: projects[1].state"; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), problem) {
+				t.Errorf("state %s: got %v, want %s of %s", state, err, want, problem)
+			}
+		case err != nil:
+			t.Errorf("state %s: %v", state, err)
+		default:
+			if got := projects[1].Places.StateDir("p"); got != filepath.Join(root, state, "p") {
+				t.Errorf("state %s: the state directory is %s", state, got)
+			}
+		}
 	}
 }
