@@ -77,13 +77,19 @@ func checkProjectState(p config.Project, before, all []config.Project, places co
 	for _, b := range before {
 		other["the state directory of the project "+b.Name] = b.State
 	}
+	nearest := p.State // existing ancestor
+	for parent := filepath.Dir(nearest); !isPresent(nearest) && parent != nearest; parent = filepath.Dir(nearest) {
+		nearest = parent
+	}
+	known := map[string]os.FileInfo{}
 	for _, name := range slices.Sorted(maps.Keys(other)) {
 		dir := other[name]
 		if dir == "" {
 			continue
 		}
 		// Lexically too, since neither may exist yet.
-		if contains(dir, p.State) || contains(p.State, dir) || contain.Within(dir, p.State) || contain.Within(p.State, dir) {
+		if contains(chain(dir, known), chain(nearest, known)) || contains(chain(p.State, known), chain(dir, known)) ||
+			contain.Within(dir, p.State) || contain.Within(p.State, dir) {
 			return usage.Errorf("%s overlaps with %s, %s", p.State, name, dir)
 		}
 	}
@@ -91,6 +97,11 @@ func checkProjectState(p config.Project, before, all []config.Project, places co
 		return usage.Errorf("%s", ownedpath.Explain(err))
 	}
 	return nil
+}
+
+func isPresent(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // placesIn returns the places of a server for a project. Without a directory of its own for them, the state directories belong to the directory
