@@ -66,9 +66,9 @@ func (h *Host) readmit(ctx context.Context) error {
 	if !refused {
 		return nil
 	}
-	projects := []*catalog.Catalog{catalog.New(found)}
-	if h.views.Load() != nil {
-		projects = projects[0].Projects()
+	projects, err := h.completeCatalogs(catalog.New(found))
+	if err != nil {
+		return err
 	}
 	return h.apply(ctx, old, projects)
 }

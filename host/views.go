@@ -14,6 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/quota"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/projectskills"
 )
 
 // Bounds of the views of single principals, whose tables name ${client}.
@@ -64,6 +65,7 @@ func (h *Host) openViews(ctx context.Context) error {
 	}
 	c := h.catalog()
 	projects := c.Projects()
+	noteSkills(projects[1:])
 	now := &views{projects: byName(projects), byKey: map[catalog.Key]*clientView{c.Key: {view: h.gateway.View, catalog: c}}, started: c.Found.Projects}
 	if len(projects) > 1 {
 		executed, err := h.dispatcher.Prepare(projects...)
@@ -264,14 +266,22 @@ func limitsOf(c *catalog.Catalog) quota.Limits {
 // completeCatalogs returns the complete Catalogs that c, the Catalog of the server's own project, is served with. The projects of a server
 // over HTTP do not change while it runs.
 func (h *Host) completeCatalogs(c *catalog.Catalog) ([]*catalog.Catalog, error) {
-	now := h.views.Load()
-	if now == nil {
-		return []*catalog.Catalog{c}, nil
+	projects := []*catalog.Catalog{c}
+	if now := h.views.Load(); now != nil {
+		if c.Untrusted == nil && !slices.Equal(c.Found.Projects, now.started) {
+			return nil, usage.Errorf("%s: [[projects]] has changed: restart the server, since a change of [[projects]] applies at a start only", c.Config)
+		}
+		projects = c.Projects()
 	}
-	if c.Untrusted == nil && !slices.Equal(c.Found.Projects, now.started) {
-		return nil, usage.Errorf("%s: [[projects]] has changed: restart the server, since a change of [[projects]] applies at a start only", c.Config)
+	noteSkills(projects)
+	return projects, nil
+}
+
+// noteSkills sets the state of the files of projects' skills, in complete Catalogs that are not served yet.
+func noteSkills(projects []*catalog.Catalog) {
+	for _, c := range projects {
+		_, c.SkillsState = projectskills.Watched(c)
 	}
-	return c.Projects(), nil
 }
 
 // projectCatalog returns the complete Catalog of a project that is served; nil if it is not served.

@@ -28,7 +28,7 @@ type Found struct {
 	Credentials []*config.Credential
 	Sources     config.Sources    // those of the config
 	SkillDirs   []config.SkillDir // those of the config that contain skills of the project
-	SkillsState string            // differs if files of the project's skills may have changed
+	SkillsState string            // differs if files of the project's skills may have changed; set by the host
 	Revocations []RevocationList  // those that the ceiling and the config name
 	Candidates  []Candidate       // plugins in the order of the config, or without a config by name
 	Ceiling     *config.Ceiling   // nil if there is none; it narrows the grant of each plugin
@@ -105,7 +105,6 @@ func findAll(o Options, read configReader) (*Found, error) {
 	found.reportRevocations(time.Now())
 	found.admit()
 	found.HostFiles = hostFiles(found)
-	found.SkillsState = found.skillFiles().state()
 	return found, nil
 }
 

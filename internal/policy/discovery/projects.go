@@ -28,7 +28,6 @@ func (f *Found) InProject(p Project) *Found {
 	in := *f
 	in.Project, in.Places, in.Area = p.Name, p.Places, p.Area
 	in.Options.Log = f.Options.Log.With("project", p.Name)
-	in.SkillsState = in.skillFiles().state()
 	return &in
 }
 

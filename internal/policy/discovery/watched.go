@@ -73,7 +73,6 @@ func (f *Found) Watched() []string {
 	if f.Options.Development == nil && slices.ContainsFunc(f.Candidates, func(c Candidate) bool { return c.Entry.Name != "" }) {
 		paths = append(paths, folderPaths(f.Options)...)
 	}
-	paths = append(paths, f.watchedSkills()...)
 	for _, l := range f.Revocations {
 		paths = append(paths, revocationsIn(f.Options.System).Path)
 		if l.IsLocal() {

@@ -45,13 +45,18 @@ func Of(c *catalog.Catalog, writable []string) Source {
 	return Source{granted, c.Places, c.HostFiles, writable}
 }
 
-// Look returns the names of the skills of the project of c that its clients get, and the problems of others, without serving anything.
-func Look(c *catalog.Catalog) ([]string, tomlfile.Problems) {
+// of is Of for a Catalog that is not served, or not yet.
+func of(c *catalog.Catalog) Source {
 	var grants []config.Grant
 	for _, p := range c.Plugins {
 		grants = append(grants, p.Grant)
 	}
-	list, problems := Of(c, grant.Writable(c.Places, grants...)).List(context.Background())
+	return Of(c, grant.Writable(c.Places, grants...))
+}
+
+// Look returns the names of the skills of the project of c that its clients get, and the problems of others, without serving anything.
+func Look(c *catalog.Catalog) ([]string, tomlfile.Problems) {
+	list, problems := of(c).List(context.Background())
 	names := []string{}
 	for _, s := range list {
 		if Allowed(c, s) {
@@ -73,6 +78,7 @@ type directory struct {
 	skills.Collection
 	config.SkillDir
 	file   *os.File
+	path   string // resolved
 	hidden func(path string) bool
 }
 
@@ -85,7 +91,7 @@ func (s Source) open(d config.SkillDir) (*directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened := &directory{SkillDir: d, file: file}
+	opened := &directory{SkillDir: d, file: file, path: path}
 	if opened.hidden, err = (sandbox.Hidden{Patterns: s.Deny, Own: s.own}).In(path); err == nil {
 		opened.Collection, err = skills.In(file)
 	}

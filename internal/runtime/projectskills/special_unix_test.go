@@ -30,6 +30,9 @@ func TestFIFOBlocksNothing(t *testing.T) {
 	}
 	wantProblem(t, problems, 1, "SKILL.md is not a regular file")
 	wantProblem(t, problems, 1, "not a directory")
+	if got, _ := s.watched(); slices.Contains(got, filepath.Join(dir, "fifo")) {
+		t.Errorf("watched are %q", got)
+	}
 	if opened, err := s.Open("fifo"); opened != nil || err != nil {
 		t.Errorf("a FIFO was opened as a skill: %v, %v", opened, err)
 	}

@@ -97,7 +97,7 @@ type Dir struct {
 	// Hidden reports whether a path in the skill is left out. Nil: none is, except for names that begin with a dot.
 	Hidden func(path string) bool
 
-	entries int   // entries of directories that Load has seen
+	entries int   // entries of directories that Walk has seen
 	size    int64 // bytes of files that Load has seen
 }
 
@@ -190,10 +190,10 @@ func (d *Dir) Load(ctx context.Context) (*Skill, error) {
 		return nil, ErrNoInstructions
 	}
 	s := &Skill{}
-	d.entries, d.size = 0, 0
+	d.size = 0
 	var content []byte // of one file after the other
-	err := d.walk(".", 0, func(name string, st beneath.Stat) error {
-		if err := ctx.Err(); err != nil {
+	err := d.Walk(func(name string, st beneath.Stat) error {
+		if err := ctx.Err(); err != nil || st.IsDir() {
 			return err
 		}
 		switch d.size += st.Size; {
@@ -256,7 +256,12 @@ func (d *Dir) read(buf []byte, name string, st beneath.Stat) ([]byte, error) {
 	return d.dir.Append(buf, name, st)
 }
 
-// walk calls visit for everything below a directory that is neither a directory nor left out.
+// Walk calls visit for the files and directories of the skill, and for what it must not have, until visit returns an error.
+func (d *Dir) Walk(visit func(name string, st beneath.Stat) error) error {
+	d.entries = 0
+	return d.walk(".", 0, visit)
+}
+
 func (d *Dir) walk(dir string, depth int, visit func(name string, st beneath.Stat) error) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s is more than %d directories deep", dir, maxDepth)
@@ -277,13 +282,11 @@ func (d *Dir) walk(dir string, depth int, visit func(name string, st beneath.Sta
 			return err
 		}
 		st, err := d.dir.Lstat(name)
-		switch {
-		case err != nil:
-			return err
-		case st.IsDir():
-			err = d.walk(name, depth+1, visit)
-		default:
+		if err == nil {
 			err = visit(name, st)
+		}
+		if err == nil && st.IsDir() {
+			err = d.walk(name, depth+1, visit)
 		}
 		if err != nil {
 			return err
