@@ -3,6 +3,7 @@ package host
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
@@ -16,11 +17,11 @@ import (
 type measured struct {
 	mu      sync.Mutex
 	host    *Host
-	serving int                // number of Serve and ServeHTTP that run
-	http    *httpserver.Server // nil: clients are not served over HTTP
-	at      config.Metrics     // where metrics can be read; zero: nothing is measured
-	metrics *metrics.Metrics   // nil: nothing is measured
-	own     *metrics.Server    // nil: there is no listener for them alone
+	serving int                             // number of Serve and ServeHTTP that run
+	http    *httpserver.Server              // nil: clients are not served over HTTP
+	at      config.Metrics                  // where metrics can be read; zero: nothing is measured
+	metrics atomic.Pointer[metrics.Metrics] // nil: nothing is measured; it is changed under the lock only
+	own     *metrics.Server                 // nil: there is no listener for them alone
 }
 
 var _ httpserver.Metrics = (*measured)(nil)
@@ -117,14 +118,14 @@ func (c metricsChange) apply() {
 	m.at, m.own = c.at, c.own
 	switch {
 	case m.at == config.Metrics{}:
-		m.metrics = nil
+		m.metrics.Store(nil)
 		m.host.dispatcher.Measure(nil)
-	case m.metrics == nil:
-		m.metrics = metrics.New(m.host.dispatcher.AddMetrics, m.add, m.host.traced.addMetrics)
-		m.host.dispatcher.Measure(m.metrics)
+	case m.metrics.Load() == nil:
+		m.metrics.Store(metrics.New(m.host.dispatcher.AddMetrics, m.add, m.host.traced.addMetrics))
+		m.host.dispatcher.Measure(m.metrics.Load())
 	}
 	if m.own != nil {
-		m.own.Serve(m.metrics, log)
+		m.own.Serve(m.metrics.Load(), log)
 		log.Info("metrics can be read", "address", m.own.Addr())
 	}
 	if before != nil {
@@ -139,7 +140,7 @@ func (m *measured) current() *metrics.Metrics {
 	if !m.at.HTTP {
 		return nil
 	}
-	return m.metrics
+	return m.metrics.Load()
 }
 
 // Offered implements httpserver.Metrics.
@@ -147,6 +148,14 @@ func (m *measured) Offered() bool { return m.current() != nil }
 
 // MayRead implements httpserver.Metrics.
 func (m *measured) MayRead(p *call.Principal) bool { return m.host.catalog().Clients.MayReadMetrics(p) }
+
+// Counter implements httpserver.Metrics.
+func (m *measured) Counter() httpserver.Counter {
+	if now := m.metrics.Load(); now != nil {
+		return now
+	}
+	return nil
+}
 
 // ServeHTTP implements httpserver.Metrics.
 func (m *measured) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -18,7 +18,7 @@ func TestMetricsChangeOfEndedServerIsDropped(t *testing.T) {
 	m := &h.measured
 	m.host = h
 	metricsChange{measured: m, at: config.Metrics{Address: "127.0.0.1:0"}, own: own}.commit()
-	if m.own != nil || m.metrics != nil || m.at != (config.Metrics{}) {
+	if m.own != nil || m.metrics.Load() != nil || m.at != (config.Metrics{}) {
 		t.Errorf("measured at %v", m.at)
 	}
 	if l, err := net.Listen("tcp", own.Addr().String()); err != nil {

@@ -27,6 +27,7 @@ type connections struct {
 	all    map[net.Conn]*connection
 	idle   list.List                  // has the idle connections (net.Conn), longest first
 	closed map[net.Conn]chan struct{} // closed when the server has closed a connection that is being refused
+	ended  int64                      // number of connections that were ended because there were too many
 }
 
 type connection struct {
@@ -138,6 +139,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 		first := c.idle.Remove(c.idle.Front()).(net.Conn)
 		ended := c.all[first]
 		delete(c.all, first)
+		c.ended++
 		c.end(first, ended)
 	}
 }

@@ -92,6 +92,9 @@ func TestRequestsBeyondTheConnectionsAreAnswered(t *testing.T) {
 			if answered != max || refused != all-max || len(b.requests) != answered {
 				t.Errorf("%d requests were answered and %d refused, want %d and %d; %d were executed", answered, refused, max, all-max, len(b.requests))
 			}
+			if got := s.Stats().Refused[refusedConnections]; got < int64(refused) {
+				t.Errorf("%d connections are counted as refused, want %d", got, refused)
+			}
 		})
 	}
 }

@@ -19,6 +19,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.connections.setAnswering(r, true) {
 		panic(http.ErrAbortHandler)
 	}
+	if c := s.counter(); c != nil {
+		w = &countedAnswer{ResponseWriter: w, counter: c}
+	}
 	control, now := http.NewResponseController(w), time.Now()
 	write := now.Add(writeTimeout)
 	if r.ContentLength != 0 { // the server of package http reads a body before it sends a refusal

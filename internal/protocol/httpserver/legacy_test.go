@@ -109,7 +109,7 @@ func TestSessionsOfOthersMakeNoRoom(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
 		by := access{Access: &bearer.Access{Principal: gateway.TokenHolder}, view: f.g.View}
 		other := f.s.sessions.open(by)
-		if !f.s.sessions.add(other, by) {
+		if !f.s.sessions.add(other, "2025-11-25", by) {
 			t.Fatal("the session of the other principal was not opened")
 		}
 		other.leave()

@@ -3,6 +3,7 @@ package httpserver
 import (
 	"maps"
 	"net/http"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 )
@@ -17,7 +18,50 @@ type Metrics interface {
 	Offered() bool
 	// MayRead reports whether a principal may read the page.
 	MayRead(p *call.Principal) bool
+	// Counter returns what counts for the page; nil: nothing is counted.
+	Counter() Counter
 }
+
+// Counter counts what a Server does.
+type Counter interface {
+	Answered(status int)
+	SessionEnded(version string, took time.Duration)
+}
+
+// counter returns what counts now; nil: nothing is counted.
+func (s *Server) counter() Counter {
+	if s.config.Metrics == nil {
+		return nil
+	}
+	return s.config.Metrics.Counter()
+}
+
+// countedAnswer is a ResponseWriter whose status is counted.
+type countedAnswer struct {
+	http.ResponseWriter
+	counter Counter
+	done    bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *countedAnswer) WriteHeader(status int) {
+	if !a.done {
+		a.done = true
+		a.counter.Answered(status)
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (a *countedAnswer) Write(data []byte) (int, error) {
+	if !a.done {
+		a.WriteHeader(http.StatusOK)
+	}
+	return a.ResponseWriter.Write(data)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *countedAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // metrics answers a request for the metrics.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +91,7 @@ type Stats struct {
 	Requests, Streams     int              // that are handled, and that stay open without a call
 	KeptBytes             int64            // of messages that are kept for clients
 	Draining              bool             // whether the server shuts down
-	Refused               map[string]int64 // requests without access so far, by the codes of a Refusal
+	Refused               map[string]int64 // requests without access so far, by the codes of a Refusal, and connections that were ended for others
 }
 
 // Stats returns what the Server handles now.
@@ -58,9 +102,16 @@ func (s *Server) Stats() Stats {
 	s.sessions.mu.Unlock()
 	s.connections.mu.Lock()
 	now.Connections = len(s.connections.all)
+	ended := s.connections.ended
 	s.connections.mu.Unlock()
 	s.refusals.mu.Lock()
 	now.Refused = maps.Clone(s.refusals.counts)
 	s.refusals.mu.Unlock()
+	if ended > 0 {
+		if now.Refused == nil {
+			now.Refused = map[string]int64{}
+		}
+		now.Refused[refusedConnections] = ended
+	}
 	return now
 }

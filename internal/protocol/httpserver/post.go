@@ -212,9 +212,9 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request, by access, sessi
 	}
 	a := &answer{w: w, r: r, stream: st, reader: reader, session: session}
 	if opens(m) {
-		if session.gateway.Version() == "" { // initialize failed
+		if version := session.gateway.Version(); version == "" { // initialize failed
 			defer session.close()
-		} else if !s.sessions.add(session, by) {
+		} else if !s.sessions.add(session, version, by) {
 			session.close()
 			refuseBusy(w, m.ID(), "too many sessions are open")
 			return

@@ -33,6 +33,9 @@ const (
 	RefusedMetrics = "http_metrics" // no table of the config lets the principal read the metrics
 )
 
+// refusedConnections counts connections that were ended because there were too many. They have no Refusal.
+const refusedConnections = "http_connections"
+
 // Rate limit of reported refusals. A client without a token can cause any number of them, which must not displace other records of the audit log.
 const (
 	refusalBurst  = 20

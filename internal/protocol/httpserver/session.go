@@ -21,6 +21,7 @@ const (
 
 // session is a session of the legacy era.
 type session struct {
+	server  *Server
 	id      string
 	digest  string // names the session where the id must not appear, since it is a credential
 	owner   string // the ID of a principal
@@ -37,6 +38,8 @@ type session struct {
 	active  int    // requests that are handled
 	known   bool   // a request other than initialize has named the session
 	closed  bool
+	added   time.Time // zero: clients cannot name the session
+	version string    // of the protocol, once it was added
 	used    time.Time
 }
 
@@ -59,7 +62,7 @@ func (all *sessions) init(s *Server) {
 
 // open opens a session, which is not found until it is added. The id has 260 random bits.
 func (all *sessions) open(by access) *session {
-	s := &session{id: rand.Text() + rand.Text(), owner: by.Principal.ID, view: by.view, own: newStream(0, &all.server.messages), used: time.Now(), active: 1}
+	s := &session{server: all.server, id: rand.Text() + rand.Text(), owner: by.Principal.ID, view: by.view, own: newStream(0, &all.server.messages), used: time.Now(), active: 1}
 	digest := sha256.Sum256([]byte(s.id))
 	s.digest = hex.EncodeToString(digest[:8])
 	s.own.resume()
@@ -68,8 +71,8 @@ func (all *sessions) open(by access) *session {
 	return s
 }
 
-// add adds an open session, which ends with the token of its owner and with its view. It returns false if there are too many, of which none is idle.
-func (all *sessions) add(s *session, by access) bool {
+// add adds an open session of a version of the protocol, which ends with the token of its owner and with its view. It returns false if there are too many, of which none is idle.
+func (all *sessions) add(s *session, version string, by access) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if len(all.byID) >= maxSessions {
@@ -81,6 +84,9 @@ func (all *sessions) add(s *session, by access) bool {
 		go oldest.close()
 	}
 	all.byID[s.id] = s
+	s.mu.Lock()
+	s.added, s.version = time.Now(), version
+	s.mu.Unlock()
 	remove := func() { all.remove(s) }
 	if by.Held != nil {
 		s.release = append(s.release, context.AfterFunc(by.Held, remove))
@@ -197,6 +203,9 @@ func (s *session) close() {
 	s.gateway.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if c := s.server.counter(); c != nil && !s.closed && !s.added.IsZero() {
+		c.SessionEnded(s.version, time.Since(s.added))
+	}
 	s.closed = true
 	for _, k := range s.streams {
 		k.close()

@@ -8,6 +8,7 @@ package metrics
 
 import (
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type Metrics struct {
 	starts, failedStarts, workerEnds *Family
 	compilations, failedCompilations *Family
 	tasks, reloads, tokens           *Family
+	sessions, answers                *Family
 
 	sources []Source
 	page    page
@@ -36,6 +38,10 @@ type Source func(*Page)
 
 // durationBounds are the buckets that OpenTelemetry advises for mcp.server.operation.duration, with three smaller ones, in seconds.
 var durationBounds = []float64{0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
+
+// sessionBounds are the buckets of durations of sessions, in seconds: those that OpenTelemetry advises for mcp.server.session.duration, without the
+// smallest, and up to a week.
+var sessionBounds = []float64{0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 1800, 7200, 28_800, 86_400, 604_800}
 
 // waitBounds are the buckets of times that calls wait, in seconds.
 var waitBounds = []float64{0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
@@ -73,6 +79,9 @@ func New(sources ...Source) *Metrics {
 	m.tasks = count("bulkhead_tasks_begun_total", "Calls that have begun to run as tasks, or went on after a question.", Plugin)
 	m.reloads = count("bulkhead_reloads_total", "Changes of the configuration, by whether they were applied (ok) or rejected (denied).", "outcome")
 	m.tokens = count("bulkhead_token_changes_total", "Changes of the tokens of the server.")
+	m.sessions = measure(sessionBounds, "mcp_server_session_duration_seconds",
+		"Time from the start of a session over HTTP to its end (mcp.server.session.duration of OpenTelemetry).", "mcp_protocol_version")
+	m.answers = count("bulkhead_http_responses_total", "Answers to HTTP requests, by status; those that are refused before they reach a plugin, too.", "status")
 	for _, outcome := range []audit.Outcome{audit.OK, audit.Denied} {
 		m.reloads.Add(0, string(outcome))
 	}
@@ -134,6 +143,14 @@ func (m *Metrics) Compiled(plugin string, took time.Duration, err error) {
 		return
 	}
 	m.compilations.Observe(took.Seconds(), plugin)
+}
+
+// Answered counts the answer to an HTTP request.
+func (m *Metrics) Answered(status int) { m.answers.Add(1, strconv.Itoa(status)) }
+
+// SessionEnded counts a session over HTTP, which has taken so long. version is the protocol version that the server has chosen.
+func (m *Metrics) SessionEnded(version string, took time.Duration) {
+	m.sessions.Observe(took.Seconds(), version)
 }
 
 // page is the last encoded page. Requests that follow each other closely share it, so that any number of them costs one encoding.
