@@ -112,8 +112,8 @@ func (q *queued) Execute(ctx context.Context, n gateway.Notifier) (call.Result, 
 				result, err = withUndeclared(result, undeclared)
 			}
 		}
-		if limit := q.resultLimit(); err == nil && limit > 0 && len(result.Body) > limit {
-			result = q.shorten(result, limit)
+		if limit := q.resultLimit(); limit > 0 {
+			return q.shorten(result, limit), shortenError(err, limit)
 		}
 		return result, err
 	})

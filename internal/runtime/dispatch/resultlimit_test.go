@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -85,6 +86,32 @@ func TestLoweredLimitBindsResultsOfBefore(t *testing.T) {
 		part := parseShortened(t, readResult(t, h, first.id, 0))
 		if size := len(part.text) + len(part.note); size < c.least || size > c.most {
 			t.Errorf("%s: a part has %d bytes, want %d to %d", c.limit, size, c.least, c.most)
+		}
+	}
+}
+
+// TestErrorsOfPluginsKeepToLimitOfResults checks that a plugin does not pass the limit by with a JSON-RPC error.
+func TestErrorsOfPluginsKeepToLimitOfResults(t *testing.T) {
+	answer := `{"error":{"code":-32001,"message":"` + strings.Repeat("é", 3000) + `","data":"` + strings.Repeat("x", 3000) + `"}}`
+	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(answer), hosttest.Reads("a_get")), hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("b_get")))
+	for _, c := range []struct {
+		limit string
+		most  int
+		want  string
+	}{
+		{"1KiB", 1 << 10, " [Shortened: the message has 6000 bytes, and the data, which is left out, 3002.]"},
+		{"8KiB", 8 << 10, " [Shortened: the message has 6000 bytes, and the data, which is left out, 3002.]"},
+		{"9KiB", 9 << 10, strings.Repeat("é", 3000)},
+	} {
+		w.Write(t, hosttest.Files{"work/bulkhead.toml": "[server]\nname = 's'\n[defaults.limits]\nresult = '" + c.limit + "'\n[[plugins]]\npath = '../plugins/a'\n[[plugins]]\npath = '../plugins/b'\n"})
+		q, refused := openIn(t, w).Find(call.Request{Method: abi.MethodToolsCall, Name: "a_get", Params: []byte(`{"name":"a_get"}`), Principal: &call.Principal{ID: "one"}})
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		_, err := q.Execute(t.Context(), silent{})
+		var own *abi.Error
+		if !errors.As(err, &own) || own.Code != -32001 || !strings.HasSuffix(own.Message, c.want) || len(own.Message)+len(own.Data) > c.most {
+			t.Errorf("%s: %d bytes: %.200v", c.limit, len(own.Message)+len(own.Data), err)
 		}
 	}
 }

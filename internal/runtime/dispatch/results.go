@@ -2,13 +2,17 @@ package dispatch
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/hosttool"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/results"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // failureNoResult is the code of a call that reads a result that is not kept for its client.
@@ -50,6 +54,9 @@ func (q *queued) resultLimit() int {
 
 // shorten makes the result of a tool fit for the model of its client, and keeps what is missing.
 func (q *queued) shorten(result call.Result, limit int) call.Result {
+	if len(result.Body) <= limit {
+		return result
+	}
 	short := results.Shorten(result.Body, limit)
 	if short == nil {
 		return result
@@ -62,6 +69,20 @@ func (q *queued) shorten(result call.Result, limit int) call.Result {
 		Kind: result.Kind, Body: short.Body(id), Fuel: result.Fuel, StartFuel: result.StartFuel, Memory: result.Memory, LeftOut: result.LeftOut,
 		ShortenedFrom: len(result.Body),
 	}
+}
+
+// shortenError makes an error that a plugin has returned instead of a result fit for the model of its client. Nothing of it is kept: a plugin returns
+// long texts as results.
+func shortenError(err error, limit int) error {
+	if err == nil {
+		return nil
+	}
+	own := (*abi.Error)(nil)
+	if !errors.As(err, &own) || len(own.Message)+len(own.Data) <= limit {
+		return err
+	}
+	note := fmt.Sprintf(" [Shortened: the message has %d bytes, and the data, which is left out, %d.]", len(own.Message), len(own.Data))
+	return &abi.Error{Code: own.Code, Message: visible.Truncate(own.Message, limit-len(note)-len("…")) + note}
 }
 
 // dropResults drops the results that the clients of a generation may not have.

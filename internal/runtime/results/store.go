@@ -183,13 +183,17 @@ func (s *Store[S]) Close() {
 	s.Retain(func(*Kept[S]) bool { return false })
 }
 
+// maxPart bounds a part of a text, in bytes. A request that reads a result holds no slot of a plugin, so that a client may have any number of responses
+// which it does not read.
+const maxPart = 256 << 10
+
 // Part returns the result of a tool that has a part of the text, with at most limit bytes; length 0: as much as fits. The error continues a
 // sentence that begins with the name of the tool.
 func (k *Kept[S]) Part(offset, length, limit int) ([]byte, error) {
 	if offset >= len(k.Text) {
 		return nil, fmt.Errorf("was called with the offset %d, and the result has %d bytes", offset, len(k.Text))
 	}
-	most := limit - maxNote
+	most := min(limit-maxNote, maxPart)
 	if length == 0 || length > most {
 		length = most
 	}

@@ -183,4 +183,8 @@ func TestPartOfText(t *testing.T) {
 	if got, err := k.Part(0, 5000, k.Limit); err != nil || size(got) > k.Limit || !strings.Contains(string(got), "[Bytes 0 to 424 of 2000.") {
 		t.Errorf("got %s, %v", got, err)
 	}
+	large := &Kept[int]{ID: "ID", Text: strings.Repeat("x", 2*maxPart), Limit: 1 << 30}
+	if got, err := large.Part(0, 2*maxPart, large.Limit); err != nil || len(got) > maxPart+maxNote {
+		t.Errorf("a part without limit has %d bytes: %v", len(got), err)
+	}
 }
