@@ -25,6 +25,10 @@ test-all:
 bench:
     go test ./tests/bench -run '^$' -bench . -benchtime 3s | go run ./tests/bench/charts docs/cost.md
 
+# how many clients one server has room for, and what a thousand, ten thousand and a million need; writes the tables of docs/capacity.md
+capacity:
+    go test ./tests/bench -run '^$' -bench Capacity -benchtime 20x | go run ./tests/bench/capacity docs/capacity.md
+
 # what measuring costs a call over HTTP, as pairs of one run
 bench-metrics:
     go test ./host -run '^$' -bench Metrics -benchtime 20000x -count 5

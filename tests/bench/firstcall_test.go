@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -40,7 +39,7 @@ func BenchmarkFirstCallOfChant(b *testing.B) {
 		used = append(used, processorTime(b, p.cmd.Process.Pid))
 		time.Sleep(time.Second) // the worker returns the memory of loading to the system
 		for _, child := range childrenOf(b, p.cmd.Process.Pid) {
-			memory = append(memory, time.Duration(privateMemory(b, child)))
+			memory = append(memory, time.Duration(memoryOf(b, child, "Private_")))
 		}
 		p.stop()
 	}
@@ -68,17 +67,16 @@ func childrenOf(b *testing.B, pid int) []int {
 	return children
 }
 
-// privateMemory returns the memory that a process shares with no other, in bytes.
-func privateMemory(b *testing.B, pid int) int64 {
+// memoryOf returns the sum of the lines of smaps_rollup of a process that begin with kind, in bytes.
+func memoryOf(b *testing.B, pid int, kind string) int64 {
 	b.Helper()
-	file, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer file.Close()
 	var total int64
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if fields := strings.Fields(lines.Text()); len(fields) == 3 && strings.HasPrefix(fields[0], "Private_") {
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) == 3 && strings.HasPrefix(fields[0], kind) {
 			kib, err := strconv.ParseInt(fields[1], 10, 64)
 			if err != nil {
 				b.Fatal(err)

@@ -19,8 +19,8 @@ type Project struct {
 	StateLine int    // line of the key state
 }
 
-// maxProjects bounds the number of projects, since each has a catalog of its own.
-const maxProjects = 1024
+// MaxProjects bounds the number of projects, since each has a catalog of its own.
+const MaxProjects = 1024
 
 func (c *Config) readProjects(tables []*tomlfile.Table) {
 	names := map[string]bool{}
@@ -34,8 +34,8 @@ func (c *Config) readProjects(tables []*tomlfile.Table) {
 		case names[p.Name]:
 			t.Fault("name", fmt.Sprintf("%s is the name of two projects", tomlfile.Quote(p.Name)), "rename one of them")
 		}
-		if i == maxProjects {
-			t.Fault("name", fmt.Sprintf("there are more than %d projects", maxProjects), "serve some of them with another server")
+		if i == MaxProjects {
+			t.Fault("name", fmt.Sprintf("there are more than %d projects", MaxProjects), "serve some of them with another server")
 		}
 		names[p.Name] = true
 		if p.State == "" && t.Has("state") {
