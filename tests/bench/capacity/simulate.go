@@ -129,9 +129,11 @@ func (s *server) call(at time.Duration, l *lane, writes bool) (work, wait time.D
 	ready = max(ready, s.free[processor])
 	end := ready + work
 	s.free[processor] = end
-	if l.idle = max(l.idle, end); writes {
+	if writes { // the next one waits for more than the processor
+		end = max(end, ready+s.figures.oneWrite)
 		l.written = end
 	}
+	l.idle = max(l.idle, end)
 	return work, ready - at
 }
 
