@@ -6,7 +6,9 @@ package grants
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
@@ -55,6 +57,7 @@ type Grant struct {
 	Key   string // of the plugin's table: fs, git, http, env or ask
 	Kind  string // directory, repository, web server, variable or question
 	Write bool
+	Holds Extent // of a directory
 	review.Grant
 }
 
@@ -63,7 +66,7 @@ func (g Grant) CanDrop() bool {
 	return len(g.At) > 0 && (g.Key == "fs" || g.Key == "git" || g.Key == "http")
 }
 
-// Breadth is how much a plugin is granted.
+// Breadth is how much a plugin is granted, without its own state directory.
 type Breadth struct {
 	Tools, Writing, Unused        int // of the tools that are offered
 	Directories, Writable         int
@@ -72,9 +75,53 @@ type Breadth struct {
 	Broad                         []string // what contains all files of the user, or the public web
 }
 
+// String says it in words, without what is zero.
+func (b Breadth) String() string {
+	with := func(n, special int, one, many, word string) string {
+		switch {
+		case n == 0:
+			return ""
+		case special == 0:
+			return plural(n, one, many)
+		}
+		return fmt.Sprintf("%s, of which %d %s", plural(n, one, many), special, word)
+	}
+	parts := []string{
+		with(b.Tools, b.Writing, "tool", "tools", "write"), with(b.Directories, b.Writable, "directory", "directories", "writable"),
+		with(b.Repositories, b.WritableRepos, "repository", "repositories", "writable"), with(b.Origins, 0, "web server", "web servers", ""),
+		with(b.Variables, 0, "variable", "variables", ""), with(b.Questions, 0, "kind of question", "kinds of questions", ""),
+	}
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Unused returns the tools of a client that were not used for Use.Days, with their plugins.
+func (c Client) Unused() []UnusedTool {
+	var all []UnusedTool
+	for _, p := range c.Plugins {
+		for _, t := range p.Tools {
+			if t.Unused {
+				all = append(all, UnusedTool{p.Name, p.InConfig, t})
+			}
+		}
+	}
+	return all
+}
+
+// UnusedTool is an unused tool of a plugin.
+type UnusedTool struct {
+	Plugin   string
+	InConfig bool // whether a table of the config names the plugin
+	Tool
+}
+
 // Thing is something that plugins reach, with those that do.
 type Thing struct {
 	Kind, What       string
+	Holds            Extent
 	Readers, Writers []Reacher
 }
 
@@ -98,7 +145,7 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 	if err != nil {
 		p.Problem = err.Error()
 	}
-	uses := p.Use.read(ctx, o, view)
+	uses, counted := p.Use.read(ctx, o, view), extents{}
 	for _, g := range explain.EachClient(o, view) {
 		c := Client{Name: g.Client.Name, By: g.Client.By}
 		if g.At.File != "" {
@@ -106,7 +153,9 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 		}
 		for i, described := range g.Plugins {
 			if entry := view.Plugins[i].Entry; !view.Plugins[i].IsHost() {
-				c.Plugins = append(c.Plugins, newPlugin(described, entry, p.Use, uses))
+				plugin := newPlugin(described, entry, p.Use, uses)
+				plugin.measure(ctx, counted)
+				c.Plugins = append(c.Plugins, plugin)
 			}
 		}
 		p.Clients = append(p.Clients, c)
@@ -142,10 +191,21 @@ func newPlugin(described explain.PluginPolicy, entry config.Plugin, use Use, use
 			// The host does not judge what a request changes on a server.
 			write := list.key == "http" || g.Access != "" && g.Access != string(manifest.Read)
 			p.Grants = append(p.Grants, Grant{Key: list.key, Kind: kinds[list.kind], Write: write, Grant: g})
-			p.Breadth.add(list.key, write, g)
+			if !g.State {
+				p.Breadth.add(list.key, write, g)
+			}
 		}
 	}
 	return p
+}
+
+// measure sets how much is in the directories of the plugin, except its own state directory.
+func (p *Plugin) measure(ctx context.Context, counted extents) {
+	for i := range p.Grants {
+		if g := &p.Grants[i]; g.Key == "fs" && !g.State && g.Refused == "" {
+			g.Holds = counted.of(ctx, cmp.Or(g.Resolved, g.What))
+		}
+	}
 }
 
 // kinds are the words for the kinds of package review.
@@ -194,7 +254,7 @@ func things(clients []Client) []Thing {
 				i := slices.IndexFunc(all, func(t Thing) bool { return t.Kind == g.Kind && t.What == g.What })
 				if i < 0 {
 					i = len(all)
-					all = append(all, Thing{Kind: g.Kind, What: g.What})
+					all = append(all, Thing{Kind: g.Kind, What: g.What, Holds: g.Holds})
 				}
 				list := &all[i].Readers
 				if g.Write {

@@ -21,7 +21,7 @@ var hostileNames = []string{
 
 // unexpected returns what only an unescaped name can have put into a page: elements and attributes that no template has.
 func unexpected(body string) string {
-	elements := " html head meta title link body a header p nav ul li main h1 h2 h3 dl dt dd table caption thead tbody tr th td code pre mark span strong section details summary svg path text g rect footer div ol "
+	elements := " html head br meta title link body a header p nav ul li main h1 h2 h3 dl dt dd table caption thead tbody tr th td code pre mark span strong section details summary svg path text g rect footer div ol "
 	for tokens := html.NewTokenizer(strings.NewReader(body)); ; {
 		switch tokens.Next() {
 		case html.ErrorToken:
@@ -96,7 +96,7 @@ func TestPagesAreCompleteWithoutScripts(t *testing.T) {
 	r := start(t, Pages(w.Options())...)
 	cookie := r.open()
 	for path, want := range map[string][]string{
-		"/grants":  {"first_read", "denied by deny_tools", "/line?file=", "/narrow?plugin=first&amp;key=deny_tools&amp;what=first_read", "<title>first reads and writes ", "<caption>Tools of first</caption>"},
+		"/grants":  {"first_read", "denied by deny_tools", "/line?file=", "/narrow?plugin=first&amp;key=deny_tools&amp;what=first_read", "<title>first reads and writes ", "<caption>Tools of first</caption>", "of which 1 write", "file"},
 		"/plugins": {"<caption>Installed plugins</caption>", "bulkhead remove first", "This page asks no server", "bulkhead add --repin"},
 		"/doctor":  {"plugin broken", "does not ask for this variable", "remove it"},
 		"/narrow?plugin=first&key=deny_tools&what=first_read":                {"deny_tools = [&#34;first_write&#34;, &#34;first_read&#34;]", "replace the key at line 5", "tool", "first_read read", "bulkhead policy first"},
