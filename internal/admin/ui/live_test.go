@@ -53,6 +53,7 @@ func TestLivePageShowsHostileStateAsText(t *testing.T) {
 			Operations: []audit.Operation{{Op: "file/" + name, Target: "/" + name}, {Op: name}},
 		}
 		state.Begin(&record, &call.Times{})
+		state.Ask(&record, time.Hour)
 		for _, outcome := range []audit.Outcome{audit.Denied, audit.Asked, audit.Outcome(name)} {
 			for _, kind := range []audit.Kind{audit.KindCall, audit.KindRefused} {
 				record.Kind, record.Outcome = kind, outcome

@@ -49,6 +49,9 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 			q.Times = &call.Times{}
 		}
 		defer s.End(s.Begin(&record, q.Times))
+		if q.Interaction.Round > 0 || q.Interaction.Approval != nil {
+			s.Answer(&record)
+		}
 	}
 	if q.Task != "" {
 		begun := q.view.recordOf(q.Request, q.plugin)
@@ -74,6 +77,11 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	record.LeftOut += result.LeftOut
 	if span != nil {
 		span.Status = gateway.ErrorCode(q.Request, err)
+	}
+	if ask := (*gateway.Ask)(nil); errors.As(err, &ask) {
+		if s := q.view.generation.dispatcher.watched.Load(); s != nil {
+			s.Ask(&record, ask.Timeout)
+		}
 	}
 	lost := q.view.write(record, q.Times, span)
 	for _, o := range refused {

@@ -187,6 +187,7 @@ func readOne(ctx context.Context, path string) (s Snapshot, err error) {
 func (s *Snapshot) bound() {
 	s.Calls = s.Calls[:min(len(s.Calls), maxCalls)]
 	s.Workers = s.Workers[:min(len(s.Workers), maxWorkers)]
+	s.Waiting = s.Waiting[:min(len(s.Waiting), maxEvents)]
 	for _, list := range []*[]Event{&s.Ended, &s.Refused, &s.Limits, &s.Asked} {
 		*list = (*list)[:min(len(*list), maxEvents)]
 	}

@@ -41,6 +41,8 @@ type Snapshot struct {
 	Limits    []Event `json:"limits"`               // calls that a limit has ended
 	Asked     []Event `json:"asked"`                // calls that have asked their client, such as for approval
 
+	Waiting []Question `json:"waiting"` // the oldest first
+
 	Workers []Worker `json:"workers"`
 	Memory  Memory   `json:"memory"`
 }
@@ -104,6 +106,8 @@ type State struct {
 	refused recent
 	limits  recent
 	asked   recent
+
+	questions []Question // that wait, the oldest first
 }
 
 // New returns the state of a server. source adds what is not told to the State: config, workers and memory.
@@ -136,8 +140,8 @@ func (s *State) End(c *Running) {
 	delete(s.calls, c)
 }
 
-// Record adds what an audit record is about.
-func (s *State) Record(r *audit.Record) {
+// eventOf returns what a record is about.
+func eventOf(r *audit.Record) Event {
 	e := Event{
 		Time: r.Time, ID: r.ID, Plugin: bounded(r.Plugin), Method: bounded(r.Method), Tool: bounded(r.Tool), Principal: bounded(r.Principal), Client: bounded(r.Client),
 		Outcome: string(r.Outcome), Code: bounded(r.Code), Reason: bounded(r.Reason), DurationUS: r.Duration.Microseconds(),
@@ -145,6 +149,12 @@ func (s *State) Record(r *audit.Record) {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
+	return e
+}
+
+// Record adds what an audit record is about.
+func (s *State) Record(r *audit.Record) {
+	e := eventOf(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -182,6 +192,8 @@ func (s *State) Snapshot() Snapshot {
 	now.MoreCalls = max(0, len(now.Calls)-maxCalls)
 	now.Calls = now.Calls[:len(now.Calls)-now.MoreCalls]
 	now.Ended, now.Refused, now.Limits, now.Asked = s.ended.latest(), s.refused.latest(), s.limits.latest(), s.asked.latest()
+	s.expire()
+	now.Waiting = append([]Question{}, s.questions...)
 	return now
 }
 
