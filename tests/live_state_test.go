@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ LIVE
 [[plugins]]
 path = "PLUGINS/misbehave"
 deny_tools = ["misbehave_panic"]
+approve_tools = ["misbehave_ok"]
 [[plugins]]
 path = "PLUGINS/hello"
 limits = { input = "1KiB" }
@@ -99,8 +101,8 @@ func TestLivePageShowsServersOnStdioAndHTTP(t *testing.T) {
 	// A refusal has the line that decides and the command that explains it; so does a limit.
 	startCall(t, http.DefaultClient, httpURL(t, l.http), "misbehave_panic", `{}`, "").Body.Close()
 	startCall(t, http.DefaultClient, httpURL(t, l.http), "hello_greet", fmt.Sprintf(`{"name":%q}`, strings.Repeat("x", 2000)), "").Body.Close()
-	body := l.waitFor(t, "<code>bulkhead policy misbehave --tool misbehave_panic</code>", "input_too_large", "<code>limits.input</code>")
-	for _, want := range []string{"bulkhead.toml:6</a>: <code>deny_tools</code>", "bulkhead.toml:9</a>: <code>limits.input</code>"} {
+	body := l.waitFor(t, "<code>bulkhead policy misbehave --tool misbehave_panic --config ", "input_too_large", "<code>limits.input</code>")
+	for _, want := range []string{"bulkhead.toml:6</a>: <code>deny_tools</code>", "bulkhead.toml:10</a>: <code>limits.input</code>"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %s:\n%s", want, body)
 		}
@@ -109,10 +111,34 @@ func TestLivePageShowsServersOnStdioAndHTTP(t *testing.T) {
 		t.Error("the page has arguments of a call")
 	}
 
+	l.testQuestion(t)
+
 	// A server that is killed is no longer shown.
 	l.http.kill()
 	if body := l.waitFor(t, stdio); strings.Contains(body, overHTTP) || strings.Contains(body, "Warning") {
 		t.Errorf("the killed server is shown:\n%s", body)
+	}
+}
+
+// testQuestion has a question that waits until the call is made again with the answer.
+func (l *liveServers) testQuestion(t *testing.T) {
+	t.Helper()
+	call := func(more string) string {
+		message := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"misbehave_ok","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"` + modernVersion +
+			`","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}` + more + `}}`
+		_, body := postHTTP(t, httpURL(t, l.http), message, "MCP-Protocol-Version", modernVersion, "Mcp-Method", "tools/call", "Mcp-Name", "misbehave_ok")
+		return body
+	}
+	asked := regexp.MustCompile(`"requestState":"([^"]+)"`).FindStringSubmatch(call(""))
+	if asked == nil {
+		t.Fatal("the call does not ask for approval")
+	}
+	l.waitFor(t, ">misbehave: misbehave_ok</th>", ">approval of the call</td>")
+	if body := call(`,"requestState":"` + asked[1] + `","inputResponses":{"bulkhead_approval":{"action":"decline"}}`); !strings.Contains(body, "approval_declined") && !strings.Contains(body, "declined") {
+		t.Fatalf("got %s", body)
+	}
+	if _, body := l.pages.get(l.pages.base + "/live"); strings.Contains(body, ">approval of the call</td>") || !strings.Contains(body, "approval_declined") {
+		t.Errorf("after the answer the question waits: %s", body)
 	}
 }
 

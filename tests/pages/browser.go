@@ -94,3 +94,16 @@ func (b *browser) withoutScript(ctx context.Context) {
 		}
 	}
 }
+
+// live checks that the page Live has what the servers of the sample do.
+func (b *browser) live(ctx context.Context) {
+	var text string
+	if err := chromedp.Run(ctx, chromedp.Navigate(b.sample.base+"live"), chromedp.Text("main", &text)); err != nil {
+		b.fault("live", "%v", err)
+	}
+	for _, want := range []string{"running", "queued", "approval of the call", "output_too_large", "not_granted", "deny_tools", "--client ci-build"} {
+		if !strings.Contains(text, want) {
+			b.fault("live", "lacks %q: %s", want, text)
+		}
+	}
+}

@@ -98,6 +98,7 @@ func test(chromium, axe, out, program, plugins string) error {
 		}
 	}
 	b.withoutScript(ctx)
+	b.live(ctx)
 	fmt.Printf("%d pages, sizes and themes were shown\n", shown)
 	return errors.Join(b.faults...)
 }

@@ -45,7 +45,7 @@ func TestRefusalsHaveTheLineAndTheCommand(t *testing.T) {
 		{Refusal{Plugin: "first", Op: "http/fetch", Target: "https://a.example"}, "bulkhead.toml:4", "http", `"https://a.example"`, "bulkhead policy first --origin https://a.example"},
 		{Refusal{Plugin: "first", Op: "git/branch"}, "bulkhead.toml:1", "git", "", "bulkhead policy first"},
 		{Refusal{Method: "tools/call", Plugin: "first", Tool: "first_read", Code: "not_granted"}, "bulkhead.toml:5", "deny_tools", "", "bulkhead policy first --tool first_read"},
-		{Refusal{Method: "tools/call", Tool: "first_read", Principal: "token:unknown"}, "", "", "", ""},
+		{Refusal{Method: "tools/call", Tool: "first_read", Principal: "token:unknown"}, "bulkhead.toml:5", "deny_tools", "", "bulkhead policy --tool first_read --config"},
 		{Refusal{Method: "prompts/get", Tool: "first_read"}, "", "", "", ""},
 		{Refusal{Plugin: "first", Code: "timeout"}, "bulkhead.toml:6", "limits.time", "", "bulkhead policy first"},
 		{Refusal{Plugin: "first", Code: "approval_declined"}, "bulkhead.toml:1", "approve", "", "bulkhead policy first"},
@@ -101,6 +101,9 @@ path = "../plugins/second"
 		if r := f.Find(c.refused); !strings.HasSuffix(r.firstLine(), c.at) || r.Key != c.key || !strings.Contains(r.Why, c.why) || !strings.Contains(r.Command, " --client ci-build") {
 			t.Errorf("%+v: got %+v", c.refused, r)
 		}
+	}
+	if r := f.Find(Refusal{Method: "tools/call", Plugin: "first", Tool: "first_read", Principal: "token:unknown"}); len(r.At) > 0 || r.Command != "" || !strings.Contains(r.Why, "not exist") {
+		t.Errorf("a token that was revoked: got %+v", r)
 	}
 	if r := f.Find(Refusal{Method: "tools/call", Plugin: "second", Tool: "second_read", Principal: "local"}); strings.Contains(r.Command, "--client") || strings.Contains(r.Why, "clients[") {
 		t.Errorf("the user of a server on stdio: got %+v", r)
