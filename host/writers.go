@@ -26,7 +26,7 @@ func (h *Host) claimProjects(ctx context.Context, endpoint string) error {
 			name = "an unnamed machine"
 		}
 		c := h.catalog()
-		h.claims = writers.New(c.Places.State, writers.Server{PID: os.Getpid(), Host: name, Since: time.Now(), Endpoint: endpoint, Config: c.Config}, h.options.Log)
+		h.claims = writers.New(writers.Server{PID: os.Getpid(), Host: name, Since: time.Now(), Endpoint: endpoint, Config: c.Config}, h.options.Log)
 	}
 	return h.claim(ctx, slices.Collect(maps.Values(h.views.Load().projects)))
 }
@@ -38,22 +38,27 @@ func (h *Host) claim(ctx context.Context, projects []*catalog.Catalog) error {
 		return nil
 	}
 	var dirs []writers.Dir
+	own := h.catalog().Places.State
 	for _, c := range projects {
-		dirs = append(dirs, written(c)...)
+		dirs = append(dirs, written(c, own)...)
+		if c.Places.State != own { // a server without this project's state directory may write the project, too
+			dirs = append(dirs, written(c, c.Places.State)...)
+		}
 	}
 	err := h.claims.Add(ctx, dirs)
 	if conflict := (*writers.Conflict)(nil); errors.As(err, &conflict) {
 		return &UsageError{Err: err}
 	}
 	if err == nil {
-		h.dispatcher.Hold(h.claims.Lock())
+		h.dispatcher.Hold(h.claims.Lock)
 	}
 	return err
 }
 
 // written returns what the plugins of a Catalog may write: the project and the state that plugins ask for, which are this server's alone, and
-// other directories. The state directory that every plugin has does not count: one that keeps what matters there asks for it.
-func written(c *catalog.Catalog) []writers.Dir {
+// other directories. The state directory that every plugin has does not count: one that keeps what matters there asks for it. The claims are
+// recorded in the state directory record.
+func written(c *catalog.Catalog, record string) []writers.Dir {
 	within := func(dir, path string) bool { return dir != "" && path != "" && contain.Within(dir, path) }
 	var dirs []writers.Dir
 	for _, p := range c.Plugins {
@@ -63,10 +68,10 @@ func written(c *catalog.Catalog) []writers.Dir {
 		for _, path := range p.Grant.Written() {
 			inside, state := within(c.Places.Project, path), within(c.Places.State, path)
 			if inside || within(path, c.Places.Project) {
-				dirs = append(dirs, writers.Dir{Path: c.Places.Project})
+				dirs = append(dirs, writers.Dir{Path: c.Places.Project, In: record})
 			}
 			if !inside {
-				dirs = append(dirs, writers.Dir{Path: path, Shared: !state, State: state})
+				dirs = append(dirs, writers.Dir{Path: path, In: record, Shared: !state, State: state})
 			}
 		}
 	}

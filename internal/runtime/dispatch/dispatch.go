@@ -62,7 +62,7 @@ type Dispatcher struct {
 	watched atomic.Pointer[live.State]      // nil: nobody can read the live state
 	traces  atomic.Pointer[traces.Exporter] // nil: nothing is traced
 
-	held atomic.Pointer[os.File] // see Hold
+	held atomic.Pointer[func(state string) *os.File] // see Hold
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // stops background work
@@ -94,11 +94,15 @@ func New(c *catalog.Catalog) *Dispatcher {
 	return d
 }
 
-// Hold makes further workers that may write inherit a file, whose lock then lasts as long as they do. It must stay open until Close.
-func (d *Dispatcher) Hold(file *os.File) { d.held.Store(file) }
+// Hold makes further workers that may write inherit a file, whose lock then lasts as long as they do: the one that lock returns for the state
+// directory of their project. It must stay open until Close. lock may return nil.
+func (d *Dispatcher) Hold(lock func(state string) *os.File) { d.held.Store(&lock) }
 
 // Catalog returns the default Catalog of further requests.
 func (d *Dispatcher) Catalog() *catalog.Catalog { return d.current.Load().catalog() }
+
+// PolicyDigest returns the digest of the policy that is in force: see catalog.Catalog.PolicyDigest.
+func (d *Dispatcher) PolicyDigest() string { return d.Catalog().PolicyDigest() }
 
 // Open opens the audit log and the store of compiled code. Calls require both.
 func (d *Dispatcher) Open() error {

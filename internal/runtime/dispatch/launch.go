@@ -87,8 +87,10 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 		l.Setup.Derived = wire.Derived{Kept: true, Tag: kept.Tag[:], Older: l.Inherit(kept.Older), Newer: l.Inherit(kept.Newer)}
 		l.Derived = kept.Take
 	}
-	if held := p.dispatcher.held.Load(); held != nil && writes(l.Setup) {
-		l.Setup.Held = append(l.Setup.Held, l.Inherit(held))
+	if lock := p.dispatcher.held.Load(); lock != nil && writes(l.Setup) {
+		if held := (*lock)(p.view.catalog.Places.State); held != nil {
+			l.Setup.Held = append(l.Setup.Held, l.Inherit(held))
+		}
 	}
 	l.Release = release
 	return l, nil

@@ -35,7 +35,7 @@ type record struct {
 	Claims []claim `json:"claims"`
 }
 
-// records are those of the servers that share a state directory. All methods but close are called between enter and its unlock. A nil
+// records are, in one state directory, those of the servers that share a state directory. All methods but close are called between enter and its unlock. A nil
 // *records keeps none.
 type records struct {
 	dir    string

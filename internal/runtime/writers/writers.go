@@ -53,14 +53,19 @@ func (s Server) String() string {
 	return text
 }
 
+// maxMarked bounds the directories with marks, each of which takes a descriptor. A server of so many projects has records of them.
+const maxMarked = 256
+
 const maxText = 1024 // bytes of a value of a record in a message
 
 // Dir is a directory that the plugins of a server may write.
 type Dir struct {
 	Path string
+	// In is the host's state directory that has the record of the claim; empty if there is none. Projects may have state directories of their own.
+	In string
 	// Shared: other servers may write it too. It conflicts with an exclusive claim only.
 	Shared bool
-	// State: it is below the host's state directory and need not exist. Servers with other state directories do not have it.
+	// State: it is below In and need not exist. Servers with other state directories do not have it.
 	State bool
 }
 
@@ -81,22 +86,18 @@ const remedy = "stop that server, which keeps it also while it is suspended; or 
 type Claims struct {
 	log hclog.Logger
 
+	server Server
+
 	mu      sync.Mutex
-	records *records // nil: they cannot be kept
+	records map[string]*records // by state directory; nil for one in which none can be kept
 	marks   marks
 	held    []claim
 	warned  map[string]bool
 }
 
-// New returns Claims of a server without any. state is the host's state directory; empty if there is none.
-func New(state string, s Server, log hclog.Logger) *Claims {
-	c := &Claims{log: log, marks: marks{}, warned: map[string]bool{}}
-	if state == "" {
-		c.warn(noRecord, "reason", "there is no state directory")
-	} else {
-		c.records = &records{dir: filepath.Join(state, dirName), server: s, name: rand.Text()}
-	}
-	return c
+// New returns Claims of a server without any.
+func New(s Server, log hclog.Logger) *Claims {
+	return &Claims{log: log, server: s, records: map[string]*records{}, marks: marks{}, warned: map[string]bool{}}
 }
 
 // Add claims directories, or none of them if the error is not nil. It waits for a moment while another server ends. A *Conflict says
@@ -123,13 +124,21 @@ func (c *Claims) Add(ctx context.Context, dirs []Dir) error {
 
 // try claims directories unless another server has one of them. done is false also while another server looks at the records.
 func (c *Claims) try(wanted []claim) (done bool, found *Conflict, err error) {
-	unlock, err := c.enter()
-	if err != nil {
-		return false, nil, nil
+	byState := map[string][]claim{}
+	for _, w := range wanted {
+		byState[w.in] = append(byState[w.in], w)
 	}
-	defer unlock()
-	if found, err = c.records.conflict(wanted); found != nil || err != nil {
-		return false, found, err
+	for state := range byState {
+		unlock, err := c.enter(state)
+		if err != nil {
+			return false, nil, nil
+		}
+		defer unlock()
+	}
+	for state, claims := range byState {
+		if found, err := c.records[state].conflict(claims); found != nil || err != nil {
+			return false, found, err
+		}
 	}
 	undo, found := c.mark(wanted)
 	if found != nil {
@@ -137,45 +146,62 @@ func (c *Claims) try(wanted []claim) (done bool, found *Conflict, err error) {
 		return false, found, nil
 	}
 	all := slices.Concat(c.held, wanted)
-	if err := c.records.write(all); err != nil {
-		undo()
-		return false, nil, fmt.Errorf("cannot claim the directories that plugins may write: %w", err)
+	for state := range byState {
+		if err := c.records[state].write(slices.DeleteFunc(slices.Clone(all), func(w claim) bool { return w.in != state })); err != nil {
+			undo()
+			return false, nil, fmt.Errorf("cannot claim the directories that plugins may write: %w", err)
+		}
 	}
 	c.held = all
 	return true, nil, nil
 }
 
-// enter is records.enter. If no record can be kept, it says so once, and there are none from then on. Its error is errBusy.
-func (c *Claims) enter() (unlock func(), err error) {
-	unlock, err = c.records.enter()
-	if err != nil && !errors.Is(err, errBusy) {
-		c.warn(noRecord, "reason", err)
-		c.records = nil
+// enter is records.enter for a state directory. If no record can be kept there, it says so once, and there are none from then on. Its error is
+// errBusy.
+func (c *Claims) enter(state string) (unlock func(), err error) {
+	r, known := c.records[state]
+	switch {
+	case known:
+	case state == "":
+		c.warn(noRecord, "reason", "there is no state directory")
+	default:
+		r = &records{dir: filepath.Join(state, dirName), server: c.server, name: rand.Text()}
+		c.records[state] = r
+	}
+	unlock, err = r.enter()
+	switch {
+	case errors.Is(err, errBusy):
+		return nil, err
+	case err != nil:
+		c.warn(noRecord, "directory", state, "reason", err)
+		c.records[state] = nil
 		return func() {}, nil
+	case r != nil:
+		c.keyOf(r.dir, true, "servers on other machines with the same state directory may not be noticed, since its file system may be a network file system")
 	}
-	if err == nil && c.records != nil {
-		c.keyOf(c.records.dir, true, "servers on other machines with the same state directory may not be noticed, since its file system may be a network file system")
-	}
-	return unlock, err
+	return unlock, nil
 }
 
 const noRecord = "this server keeps no record of the directories that it writes, so that other servers may not notice it"
 
-// Lock returns the file that a worker inherits, so that its server's claims last until it has ended; nil if there is none.
-func (c *Claims) Lock() *os.File {
+// Lock returns the file that a worker inherits of a server that has claimed a directory with a record in state, so that the claim lasts until
+// the worker has ended; nil if there is none.
+func (c *Claims) Lock(state string) *os.File {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.records == nil {
-		return nil
+	if r := c.records[state]; r != nil {
+		return r.lock
 	}
-	return c.records.lock
+	return nil
 }
 
 // Close gives up the claims. No worker may be running.
 func (c *Claims) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.records.close()
+	for _, r := range c.records {
+		r.close()
+	}
 	c.marks.close()
 	c.held = nil
 }
@@ -189,6 +215,7 @@ type claim struct {
 
 	above []string // paths of these
 	state bool     // see Dir
+	in    string   // see Dir
 }
 
 // overlaps reports whether one of two directories is the other or contains it.
@@ -205,7 +232,7 @@ func (c *Claims) missing(dirs []Dir) []claim {
 	for _, d := range dirs {
 		next := c.identify(d)
 		if !slices.ContainsFunc(slices.Concat(c.held, wanted), func(have claim) bool {
-			return have.Path == next.Path && have.Key == next.Key && (!have.Shared || next.Shared)
+			return have.Path == next.Path && have.Key == next.Key && have.in == next.in && (!have.Shared || next.Shared)
 		}) {
 			wanted = append(wanted, next)
 		}
@@ -217,13 +244,13 @@ func (c *Claims) missing(dirs []Dir) []claim {
 // mounts. A directory of state has its path, since only servers with the same state directory have it.
 func (c *Claims) identify(d Dir) claim {
 	if d.State {
-		return claim{Path: d.Path, Shared: d.Shared, Key: "state:" + d.Path, state: true}
+		return claim{Path: d.Path, Shared: d.Shared, Key: "state:" + d.Path, state: true, in: d.In}
 	}
 	path := d.Path
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	next := claim{Path: d.Path, Shared: d.Shared}
+	next := claim{Path: d.Path, Shared: d.Shared, in: d.In}
 	next.Key = c.keyOf(path, !d.Shared, "servers on other machines that write this directory are not noticed, since its file system may be a network file system")
 	for at := path; at != filepath.Dir(at); {
 		at = filepath.Dir(at)
@@ -274,6 +301,10 @@ func (c *Claims) mark(wanted []claim) (undo func(), found *Conflict) {
 			continue
 		}
 		for i, m := range w.marks() {
+			if c.marks[m.key] == nil && len(c.marks) >= maxMarked {
+				c.warn("servers with other state directories that write some of the projects are not noticed, since there are too many", "marked", maxMarked)
+				break
+			}
 			isNew, err := c.marks.add(m)
 			if isNew {
 				added = append(added, m)

@@ -34,17 +34,25 @@ func newWorld(t *testing.T) world {
 	return w
 }
 
-// server returns the Claims of a server with a state directory.
-func (w world) server(t *testing.T, state string) *Claims {
-	c := New(state, Server{PID: 4711, Host: "here", Since: time.Unix(0, 0), Endpoint: "127.0.0.1:1", Config: "/etc/one.toml"}, hclog.NewNullLogger())
-	t.Cleanup(c.Close)
-	return c
+// testServer is a server whose claims have their records in a state directory.
+type testServer struct {
+	*Claims
+	state string
 }
 
-// claim adds claims in a bubble, so that waiting takes no time.
-func claimAll(t *testing.T, c *Claims, dirs ...Dir) (err error) {
+func (w world) server(t *testing.T, state string) testServer {
+	c := New(Server{PID: 4711, Host: "here", Since: time.Unix(0, 0), Endpoint: "127.0.0.1:1", Config: "/etc/one.toml"}, hclog.NewNullLogger())
+	t.Cleanup(c.Close)
+	return testServer{c, state}
+}
+
+// claimAll adds claims in a bubble, so that waiting takes no time.
+func claimAll(t *testing.T, s testServer, dirs ...Dir) (err error) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { err = c.Add(t.Context(), dirs) })
+	for i := range dirs {
+		dirs[i].In = s.state
+	}
+	synctest.Test(t, func(t *testing.T) { err = s.Add(t.Context(), dirs) })
 	return err
 }
 
@@ -155,7 +163,7 @@ func TestClaimLastsAsLongAsAnInheritedLock(t *testing.T) {
 	if err := claimAll(t, one, Dir{Path: "/s/memory", State: true}); err != nil {
 		t.Fatal(err)
 	}
-	inherited := duplicate(t, one.Lock())
+	inherited := duplicate(t, one.Lock(one.state))
 	one.Close()
 	two := w.server(t, w.state)
 	conflict := (*Conflict)(nil)
@@ -168,6 +176,28 @@ func TestClaimLastsAsLongAsAnInheritedLock(t *testing.T) {
 	}
 }
 
+// A server with projects whose records are in several state directories, of which one project contains the other.
+func TestProjectsMayHaveStateDirectoriesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	own := filepath.Join(w.root, "own")
+	add := func(c testServer, dirs ...Dir) (err error) {
+		synctest.Test(t, func(t *testing.T) { err = c.Add(t.Context(), dirs) })
+		return err
+	}
+	one := w.server(t, "")
+	if err := add(one, Dir{Path: w.project, In: w.state}, Dir{Path: w.inner, In: own}); err != nil {
+		t.Fatal(err)
+	}
+	if one.Lock(w.state) == nil || one.Lock(own) == nil || one.Lock("") != nil {
+		t.Error("the records are not where the projects have their state")
+	}
+	conflict := (*Conflict)(nil)
+	if err := add(w.server(t, ""), Dir{Path: w.inner, In: own}); !errors.As(err, &conflict) || conflict.Other.PID != 4711 {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestUnreadableRecordRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -175,7 +205,7 @@ func TestUnreadableRecordRefuses(t *testing.T) {
 	if err := claimAll(t, one, Dir{Path: w.project}); err != nil {
 		t.Fatal(err)
 	}
-	record := filepath.Join(w.state, dirName, one.records.name+dataSuffix)
+	record := filepath.Join(w.state, dirName, one.records[one.state].name+dataSuffix)
 	if err := os.WriteFile(record, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -193,13 +223,13 @@ func TestWithoutStateDirectoryTheUserIsTold(t *testing.T) {
 	}
 	for _, state := range []string{"", file} {
 		var log bytes.Buffer
-		c := New(state, Server{PID: 1}, hclog.New(&hclog.LoggerOptions{Output: &log}))
+		c := testServer{New(Server{PID: 1}, hclog.New(&hclog.LoggerOptions{Output: &log})), state}
 		for range 2 {
 			if err := claimAll(t, c, Dir{Path: w.project}); err != nil {
 				t.Errorf("%q: %v", state, err)
 			}
 		}
-		if strings.Count(log.String(), noRecord) != 1 || c.Lock() != nil {
+		if strings.Count(log.String(), noRecord) != 1 || c.Lock(state) != nil {
 			t.Errorf("%q: the log has %q", state, log.String())
 		}
 		c.Close()
