@@ -88,7 +88,7 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	server := httpserver.New(httpserver.Config{
 		Gateway: h.gateway, Auth: secrets.authenticator(), Resource: secrets.resource(), Hosts: settings.AllHosts(), Origins: settings.Origins,
 		SessionIdle: settings.SessionIdle, MaxConnections: settings.MaxConnections, Log: h.options.Log.Named("http"),
-		Refused: h.dispatcher.ReportHTTPRefusal, View: h.viewOf, Metrics: &h.measured,
+		Refused: h.dispatcher.ReportHTTPRefusal, View: h.viewOf, Metrics: &h.measured, Policy: h.dispatcher.PolicyDigest,
 	})
 	end, err := h.measure(server)
 	if err != nil {

@@ -7,12 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/doctor"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 func newDoctor() *cobra.Command {
 	var o options
 	var asJSON bool
 	var ceiling string
+	var urls []string
 	c := &cobra.Command{
 		Use:   "doctor [flags]",
 		Short: "Check the installation: directories, config, and every plugin",
@@ -27,11 +29,16 @@ With --ceiling, show instead what would change on this machine if FILE were its 
 and those that you trust, which plugins would not be served and what they would not be
 granted any more. Nothing is run or changed.
 
-Exit codes: 0 no check failed (warnings do not count); 1 at least one check failed, or
-a plugin would not be served.`,
+With --url, once for each server, ask servers over HTTP that should be equal, such as
+replicas behind a balancer, whether they are ready, and compare the digests of their
+config, ceiling, plugins and revocations. No token is needed; nothing else is checked.
+
+Exit codes: 0 no check failed (warnings do not count); 1 at least one check failed,
+a plugin would not be served, or servers differ or cannot be asked.`,
 		Example: `  bulkhead doctor
   bulkhead doctor --config team.toml --json
-  bulkhead doctor --ceiling new-ceiling.toml`,
+  bulkhead doctor --ceiling new-ceiling.toml
+  bulkhead doctor --url http://10.0.0.7:8808 --url http://10.0.0.8:8808`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			opened, err := o.complete()
@@ -39,10 +46,18 @@ a plugin would not be served.`,
 				return err
 			}
 			var checks []doctor.Check
-			if ceiling != "" {
+			switch {
+			case len(urls) > 0 && ceiling != "":
+				err = usage.Errorf("--ceiling conflicts with --url: keep one of the two")
+			case len(urls) > 0:
+				checks, err = doctor.CompareServers(c.Context(), urls)
+			case ceiling != "":
 				checks = doctor.TryCeiling(opened, ceiling)
-			} else {
+			default:
 				checks = doctor.Examine(c.Context(), opened)
+			}
+			if err != nil {
+				return err
 			}
 			failed := slices.ContainsFunc(checks, func(c doctor.Check) bool { return c.Outcome == doctor.CheckFailed })
 			err = printResult(c, asJSON, map[string]any{"ok": !failed, "checks": checks}, func(w page) { printChecks(w, checks) })
@@ -52,7 +67,8 @@ a plugin would not be served.`,
 	// Logging is off, because the result contains what would be logged.
 	o.add(c, "off")
 	c.Flags().StringVar(&ceiling, "ceiling", "", "show what would change if `file` were the ceiling of this machine")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"ok\", \"checks\": [{\"name\", \"outcome\", \"detail\", \"remedy\"}]}")
+	c.Flags().StringArrayVar(&urls, "url", nil, "compare the server at this `address` with those of the other flags --url")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"ok\", \"checks\": [{\"name\", \"outcome\", \"detail\", \"remedy\", \"policy\"}]}")
 	return c
 }
 

@@ -39,6 +39,7 @@ type Check struct {
 	Outcome string `json:"outcome"`
 	Detail  string `json:"detail"`           // what was found
 	Remedy  string `json:"remedy,omitempty"` // what to do about it
+	Policy  string `json:"policy,omitempty"` // of a server: the digest of the policy that is in force there
 }
 
 // Examine checks the host's environment: platform, project, config, confinement, directories and credentials, and whether

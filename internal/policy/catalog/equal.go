@@ -3,6 +3,7 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"reflect"
@@ -105,8 +106,8 @@ func (c *Catalog) ServesSame(other *Catalog) bool {
 		reflect.DeepEqual([]any{a.Untrusted, a.Invalid, a.NoPlugins}, []any{b.Untrusted, b.Invalid, b.NoPlugins})
 }
 
-// PolicyDigest returns a digest of what decides about grants: the config and its included files, and the manifests and modules of the plugins.
-// It is empty without a config.
+// PolicyDigest returns a digest of what decides about grants: the config and its included files, the ceiling, the manifests and modules of the
+// plugins, and which of them are served, as revocations say. It is empty without a config.
 func (c *Catalog) PolicyDigest() string {
 	if len(c.Files) == 0 {
 		return ""
@@ -117,8 +118,12 @@ func (c *Catalog) PolicyDigest() string {
 	}
 	for _, p := range c.Plugins {
 		if p.Manifest != nil {
-			fmt.Fprintln(sum, p.Name, p.Manifest.Digest, p.Manifest.Module.SHA256)
+			fmt.Fprintln(sum, p.Name, p.Manifest.Digest, p.Manifest.Module.SHA256, p.Problem == "")
 		}
+	}
+	if c.Ceiling != nil {
+		ceiling, err := json.Marshal(c.Ceiling)
+		fmt.Fprintln(sum, string(ceiling), err)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -36,6 +36,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/healthz":
 		s.health(w, r, true)
 	case "/readyz":
+		if s.config.Policy != nil {
+			if digest := s.config.Policy(); digest != "" {
+				w.Header().Set(PolicyHeader, digest)
+			}
+		}
 		s.health(w, r, !s.draining.Load())
 	case Path:
 		s.endpoint(w, r, "")
@@ -60,7 +65,7 @@ func refuseUnknown(w http.ResponseWriter) {
 	refuse(w, http.StatusNotFound, "the MCP endpoint is "+Path)
 }
 
-// health answers a health check, which needs no token and reveals nothing.
+// health answers a health check, which needs no token and reveals nothing but PolicyHeader.
 func (s *Server) health(w http.ResponseWriter, r *http.Request, ok bool) {
 	w.Header().Set("Cache-Control", "no-store")
 	switch {

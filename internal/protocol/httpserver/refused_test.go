@@ -83,7 +83,12 @@ func TestTokenIsRequired(t *testing.T) {
 			t.Errorf("the principal is %q", r.Principal)
 		}
 	})
-	run(t, Config{}, func(t *testing.T, f *fixture) {
+	run(t, Config{Policy: func() string { return "digest" }}, func(t *testing.T, f *fixture) {
+		for path, want := range map[string]string{"/readyz": "digest", "/healthz": "", "/": ""} {
+			if got := f.do(http.MethodGet, path, "").header.Get(PolicyHeader); got != want {
+				t.Errorf("%s: the policy is %q, want %q", path, got, want)
+			}
+		}
 		f.post(body, headers...).want(t, 200, "result")
 		if r := <-f.b.requests; r.Principal != gateway.LocalUser {
 			t.Errorf("the principal is %q", r.Principal)

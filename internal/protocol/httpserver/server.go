@@ -23,6 +23,9 @@ import (
 // Path is the path of the MCP endpoint.
 const Path = "/mcp"
 
+// PolicyHeader is the header of /readyz with a digest, by which servers that should be equal are compared.
+const PolicyHeader = "Bulkhead-Policy"
+
 // Defaults of a Config.
 const (
 	defaultSessionIdle    = 30 * time.Minute
@@ -73,6 +76,9 @@ type Config struct {
 
 	// Metrics offers the metrics of the server at MetricsPath; nil: there are none.
 	Metrics Metrics
+	// Policy returns a digest of the policy that is in force, which /readyz tells in the header PolicyHeader; empty: there is none. Nil: it does
+	// not tell any.
+	Policy func() string
 	// Refused is called for requests without access, at a bounded rate; nil: it is not called.
 	Refused func(Refusal)
 	Log     hclog.Logger // nil: nothing is logged
