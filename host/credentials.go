@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -37,7 +38,8 @@ type credentials struct {
 	jwts     *oauth.Verifier // nil: no issuer is accepted
 	pair     atomic.Pointer[tls.Certificate]
 
-	changed func() // called after tokens have changed; nil until the server serves
+	share   func([]string) // gets the keys of the state of questions
+	changed func()         // called after tokens have changed; nil until the server serves
 
 	reading sync.Mutex
 	failed  string // the last error of readAgain, which is logged once
@@ -45,7 +47,7 @@ type credentials struct {
 
 // openCredentials reads the credentials that the settings name. If the caller can correct an error, it is a *UsageError.
 func (h *Host) openCredentials(settings config.HTTPServer) (*credentials, error) {
-	c := &credentials{settings: settings, system: h.options.System, log: h.options.Log, tokens: bearer.NewTokens(gateway.TokenHolder)}
+	c := &credentials{settings: settings, system: h.options.System, log: h.options.Log, tokens: bearer.NewTokens(gateway.TokenHolder), share: h.gateway.ShareState}
 	if settings.Tokens {
 		state, err := discovery.StateDir(c.system)
 		if err != nil {
@@ -68,7 +70,7 @@ func (h *Host) openCredentials(settings config.HTTPServer) (*credentials, error)
 	return c, nil
 }
 
-// read reads all credentials. Tokens that cannot be read are not accepted any more, while a certificate stays in use.
+// read reads all credentials. Tokens that cannot be read are not accepted any more, while a certificate and the keys of states stay in use.
 func (c *credentials) read() (added, ended int, err error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -81,6 +83,13 @@ func (c *credentials) read() (added, ended int, err error) {
 		}
 	}
 	added, ended = c.tokens.Set(single, named)
+	if c.settings.StateKeys != "" {
+		if keys, problem := readStateKeys(c.settings.StateKeys); problem != nil {
+			err = errors.Join(err, problem)
+		} else {
+			c.share(keys)
+		}
+	}
 	if c.settings.CertFile != "" {
 		pair, problem := readCertificate(c.settings.CertFile, c.settings.KeyFile)
 		if problem != nil {
@@ -109,7 +118,7 @@ func (c *credentials) readAgain() (ok bool) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	if failed != "" && failed != c.failed {
-		c.log.Error("the credentials of the server cannot be read again: tokens of an unreadable file are refused, and the former certificate stays in use", "reason", reasonOf(err))
+		c.log.Error("the credentials of the server cannot be read again: tokens of an unreadable file are refused, and former certificates and state keys stay in use", "reason", reasonOf(err))
 	}
 	c.failed = failed
 	return err == nil
@@ -121,7 +130,7 @@ func (c *credentials) watch(ctx context.Context) {
 		c.jwts.Prefetch()
 		context.AfterFunc(ctx, c.jwts.Close)
 	}
-	paths := slices.DeleteFunc([]string{c.settings.TokenFile, c.named.Path(), c.settings.CertFile, c.settings.KeyFile}, func(path string) bool { return path == "" })
+	paths := slices.DeleteFunc([]string{c.settings.TokenFile, c.named.Path(), c.settings.CertFile, c.settings.KeyFile, c.settings.StateKeys}, func(path string) bool { return path == "" })
 	if len(paths) == 0 {
 		return
 	}
@@ -197,6 +206,40 @@ func readToken(system System, s config.HTTPServer) (string, error) {
 		return "", usage.Errorf("the bearer token in %s: %w", cmp.Or(s.TokenFile, "$"+s.TokenEnv), err)
 	}
 	return token, nil
+}
+
+// Bounds of the file of keys for the state of questions.
+const (
+	maxStateKeys = 8
+	minStateKey  = 32      // characters; bulkhead token new writes more
+	maxStateFile = 8 << 10 // bytes
+)
+
+// readStateKeys reads the keys that encrypt the state of questions, one a line. No error contains a key.
+func readStateKeys(file string) ([]string, error) {
+	data, err := discovery.SecretFile(file, maxStateFile)
+	if err != nil {
+		return nil, usage.Errorf("http.state_keys: %w", err)
+	}
+	var keys []string
+	for number, line := range slices.Collect(strings.Lines(string(data))) {
+		key := strings.TrimRight(line, "\r\n")
+		if key == "" {
+			continue
+		}
+		why := bearer.CheckSecret(key)
+		if why == nil && len(key) < minStateKey {
+			why = fmt.Errorf("it has fewer than %d characters", minStateKey)
+		}
+		if why != nil {
+			return nil, usage.Errorf("http.state_keys: %s:%d: this is no key: %w\n  remedy: write one key a line, such as `bulkhead token new ./FILE` makes", file, number+1, why)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 || len(keys) > maxStateKeys {
+		return nil, usage.Errorf("http.state_keys: %s has %d keys\n  remedy: write 1 to %d, one a line, of which the first one encrypts", file, len(keys), maxStateKeys)
+	}
+	return keys, nil
 }
 
 const (

@@ -168,6 +168,9 @@ func describeHTTP(h *config.HTTPServer) []string {
 	if len(out) == 0 {
 		out = append(out, "no token")
 	}
+	if h.StateKeys != "" {
+		out = append(out, "state keys in "+h.StateKeys)
+	}
 	if h.CertFile != "" {
 		out = append(out, "TLS with "+h.CertFile)
 	}

@@ -21,6 +21,7 @@ type HTTPServer struct {
 	Issuers        []string      // identifiers of the issuers whose access tokens are accepted
 	Audience       string        // URL of the MCP endpoint, for which access tokens must be issued; empty without Issuers
 	OtherAudiences []string      // further accepted audiences
+	StateKeys      string        // absolute path of the file with the keys that encrypt the state of questions; empty: unset
 	Scopes         []string      // that an access token must have
 	CertFile       string        // absolute path of the file with the TLS certificates; empty: unset
 	KeyFile        string        // absolute path of the file with the TLS private key; empty: unset
@@ -44,7 +45,7 @@ func (h *HTTPServer) Files() []string {
 	if h == nil {
 		return nil
 	}
-	return slices.DeleteFunc([]string{h.TokenFile, h.KeyFile}, func(file string) bool { return file == "" })
+	return slices.DeleteFunc([]string{h.TokenFile, h.KeyFile, h.StateKeys}, func(file string) bool { return file == "" })
 }
 
 // Equal reports whether h and other have the same values. Either may be nil.
@@ -64,7 +65,7 @@ type pathKey struct {
 }
 
 func (h *HTTPServer) pathKeys() []pathKey {
-	return []pathKey{{"token_file", &h.TokenFile}, {"tls_cert", &h.CertFile}, {"tls_key", &h.KeyFile}}
+	return []pathKey{{"token_file", &h.TokenFile}, {"tls_cert", &h.CertFile}, {"tls_key", &h.KeyFile}, {"state_keys", &h.StateKeys}}
 }
 
 func (c *Config) readHTTPServer(t *tomlfile.Table) {
@@ -73,7 +74,7 @@ func (c *Config) readHTTPServer(t *tomlfile.Table) {
 	}
 	h := &HTTPServer{
 		TokenFile: t.String("token_file"), TokenEnv: t.String("token_env"), Tokens: t.Bool("tokens", false),
-		CertFile: t.String("tls_cert"), KeyFile: t.String("tls_key"), Insecure: t.Bool("insecure_http", false),
+		StateKeys: t.String("state_keys"), CertFile: t.String("tls_cert"), KeyFile: t.String("tls_key"), Insecure: t.Bool("insecure_http", false),
 		Hosts:          readNames(t, "hosts", checkHost, `write a name or an address without port: "mcp.example.com"`),
 		Origins:        readNames(t, "origins", checkWebOrigin, `write scheme, host and, if need be, port: "https://app.example.com"`),
 		SessionIdle:    manifest.ReadDuration(t, "session_idle"),
@@ -88,6 +89,9 @@ func (c *Config) readHTTPServer(t *tomlfile.Table) {
 		t.Fault("token_env", "is not a variable name", "write only the name: the token itself does not belong in this file")
 	case t.Has("token_file") && h.TokenFile == "":
 		t.Fault("token_file", "is empty", absoluteRemedy)
+	}
+	if t.Has("state_keys") && h.StateKeys == "" {
+		t.Fault("state_keys", "is empty", absoluteRemedy)
 	}
 	if t.Has("tls_cert") != t.Has("tls_key") {
 		missing := "tls_key"

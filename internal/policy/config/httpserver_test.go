@@ -17,6 +17,7 @@ func TestHTTPServer(t *testing.T) {
 token_file = "${env:HERE}/token"
 tls_cert = "/etc/c.pem"
 tls_key = "/etc/k.pem"
+state_keys = "/etc/states"
 hosts = ["mcp.example.com", "192.0.2.1", "::1"]
 origins = ["https://app.example.com:8443"]
 session_idle = "1h"
@@ -26,13 +27,13 @@ max_connections = 100
 	if err := ps.Err(); err != nil {
 		t.Fatal(err)
 	}
-	want := &config.HTTPServer{TokenFile: filepath.Clean("/here/token"), CertFile: filepath.Clean("/etc/c.pem"), KeyFile: filepath.Clean("/etc/k.pem"),
+	want := &config.HTTPServer{TokenFile: filepath.Clean("/here/token"), CertFile: filepath.Clean("/etc/c.pem"), KeyFile: filepath.Clean("/etc/k.pem"), StateKeys: filepath.Clean("/etc/states"),
 		Hosts: []string{"mcp.example.com", "192.0.2.1", "::1"}, Origins: []string{"https://app.example.com:8443"},
 		SessionIdle: time.Hour, MaxConnections: 100, Source: "bulkhead.toml", Line: 1}
 	if !reflect.DeepEqual(c.HTTP, want) {
 		t.Errorf("got %+v, want %+v", c.HTTP, want)
 	}
-	if files := c.HTTP.Files(); !reflect.DeepEqual(files, []string{want.TokenFile, want.KeyFile}) {
+	if files := c.HTTP.Files(); !reflect.DeepEqual(files, []string{want.TokenFile, want.KeyFile, want.StateKeys}) {
 		t.Errorf("files: %q", files)
 	}
 	changed := *want
@@ -50,6 +51,8 @@ func TestHTTPServerRefuses(t *testing.T) {
 		"token = 'secret'":                                      "http.token: is not a known key",
 		"listen = '127.0.0.1:1'":                                "http.listen: is not a known key",
 		"token_file = 'token'":                                  "http.token_file: is not absolute",
+		"state_keys = ''":                                       "http.state_keys: is empty",
+		"state_keys = 'keys'":                                   "http.state_keys: is not absolute",
 		"token_file = ''":                                       "http.token_file: is empty",
 		"token_env = 'a secret'":                                "http.token_env: is not a variable name",
 		"token_env = 'A'\ntoken_file = '/a'":                    "http.token_env: conflicts with token_file",

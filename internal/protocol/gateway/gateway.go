@@ -119,6 +119,10 @@ func New(config Config, backend Backend) (*Gateway, error) {
 // KeepTasks sets where calls that run as tasks are kept. It must be called before any client is served; without it no call runs as a task.
 func (g *Gateway) KeepTasks(s *tasks.Store) { g.tasks = s }
 
+// ShareState sets the secrets that this server shares with others, which then accept the state of each other's questions: see
+// interaction.Sealer.Share.
+func (g *Gateway) ShareState(secrets []string) { g.sealer.Share(secrets) }
+
 func newServed(config Config) (*served, error) {
 	if err := config.check(); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package interaction
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"runtime"
@@ -50,6 +51,51 @@ func TestSealer(t *testing.T) {
 		if got, err := open(); !errors.Is(err, errToken) || got.Plugin != "" {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
+	}
+}
+
+// Servers that share a key open each other's states, while one of the keys that encrypted is among theirs; a state with an approval is for the
+// Sealer that made it.
+func TestSharedKeys(t *testing.T) {
+	sealer := func(secrets ...string) *Sealer {
+		s := NewSealer()
+		s.Share(secrets)
+		return s
+	}
+	state := State{Plugin: "notes@1", Expires: now.UnixMilli() + 1}
+	approved := state
+	approved.Approval = (&Approval{Shown: []byte("text"), Decision: Approved}).Sealed()
+	first := sealer("a", "b")
+	for name, c := range map[string]struct {
+		opener *Sealer
+		state  State
+		ok     bool
+	}{
+		"the same":                    {first, state, true},
+		"the same keys":               {sealer("a", "b"), state, true},
+		"the key that encrypts":       {sealer("c", "a"), state, true},
+		"a key that does not encrypt": {sealer("b"), state, false},
+		"no shared key":               {NewSealer(), state, false},
+		"keys that were removed":      {sealer(), state, false},
+		"an approval":                 {sealer("a", "b"), approved, false},
+		"an approval at its server":   {first, approved, true},
+	} {
+		token, err := first.Seal(c.state, []byte("binding"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.opener.Open(token, []byte("binding"), now); (err == nil) != c.ok || !c.ok && (!errors.Is(err, errToken) || got.Plugin != "") {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
+		if _, err := c.opener.Open(token, []byte("other"), now); !errors.Is(err, errToken) {
+			t.Errorf("%s, with another binding: got %v", name, err)
+		}
+	}
+	// A holder of the shared key could make a state with an approval, which no server accepts.
+	key := *first.shared.Load()
+	forged := base64.RawURLEncoding.EncodeToString(key[0].Seal([]byte{byShared}, nil, []byte(`{"plugin":"notes@1","approval":{"id":"x","shown":"","decision":"approved"},"expires":9000000000000000}`), nil))
+	if _, err := first.Open(forged, nil, now); !errors.Is(err, errToken) {
+		t.Errorf("an approval with the shared key: got %v", err)
 	}
 }
 
