@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -68,6 +69,9 @@ func (a *auditCommand) summarize(ctx context.Context, file string, stdout, stder
 			fmt.Fprintf(stderr, "\rreading %s: %.1f MB remain  ", oneLine(file), float64(p.Unread)/1e6)
 		}
 	})
+	if ctx.Err() != nil {
+		return errors.New("ended before all of the log was counted: what was counted is kept, and the next run goes on")
+	}
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,15 @@ import (
 // summarize runs audit --summary over a log with these lines, whose %s is replaced by a time an hour ago.
 func summarize(t *testing.T, asJSON bool, lines ...string) string {
 	t.Helper()
+	text, err := summarizeUntil(t.Context(), t, asJSON, lines...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func summarizeUntil(ctx context.Context, t *testing.T, asJSON bool, lines ...string) (string, error) {
+	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "audit.jsonl")
 	text := strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "%s", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
@@ -28,10 +37,16 @@ func summarize(t *testing.T, asJSON bool, lines ...string) string {
 		LookupEnv: func(name string) (string, bool) { value, ok := state[name]; return value, ok }, Dir: dir,
 	}}}
 	var out, errs bytes.Buffer
-	if err := a.run(context.Background(), &out, &errs); err != nil {
-		t.Fatal(err, errs.String())
+	err := a.run(ctx, &out, &errs)
+	return out.String(), err
+}
+
+func TestInterruptedSummaryGoesOn(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if text, err := summarizeUntil(ctx, t, false, summaryLines...); err == nil || !strings.Contains(err.Error(), "the next run goes on") || text != "" {
+		t.Errorf("got %v: %s", err, text)
 	}
-	return out.String()
 }
 
 var summaryLines = []string{

@@ -102,15 +102,15 @@ func (h *History) UpdateFor(ctx context.Context, d time.Duration) (Progress, err
 // Step counts a bounded part of the records that were written since the last step, and stores the result. Other processes may count in
 // between.
 func (h *History) Step(ctx context.Context) (Progress, error) {
+	if ctx.Err() != nil {
+		return Progress{}, context.Cause(ctx)
+	}
 	unlock, err := h.lock(ctx, filelock.Exclusive)
 	if err != nil {
 		return Progress{}, err
 	}
 	defer unlock()
 	for {
-		if ctx.Err() != nil {
-			return Progress{}, context.Cause(ctx)
-		}
 		p, err := h.stepLocked(ctx)
 		if damaged := (*damagedError)(nil); !errors.As(err, &damaged) {
 			return p, err
