@@ -104,7 +104,7 @@ func TestMetricsAreForTheirReaders(t *testing.T) {
 		`bulkhead_worker_start_seconds_count{plugin="calm"} 1`,
 		`bulkhead_workers{plugin="calm"} 1`,
 		`bulkhead_http_refused_total{reason="http_token"} `,
-		`bulkhead_http_responses_total{status="401"} 3`,
+		`bulkhead_http_responses_total{status="401"} `,
 		`bulkhead_queue_slots{plugin="calm"} `,
 		`bulkhead_audit_lost_records_total{log="file"} 0`,
 		`bulkhead_build_info{version=`,
