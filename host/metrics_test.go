@@ -84,10 +84,9 @@ func TestMetricsAreForTheirReaders(t *testing.T) {
 		"another table without":    {token: s.tokens["root"], want: http.StatusForbidden},
 		"the reader, of a browser": {token: s.tokens["prometheus"], header: []string{"Origin", "https://evil.example"}, want: http.StatusForbidden},
 		"the reader, rebound":      {token: s.tokens["prometheus"], header: []string{"Host", "evil.example"}, want: http.StatusForbidden},
-		"the reader":               {token: s.tokens["prometheus"], want: http.StatusOK},
 	} {
 		status, body := readMetrics(t, page, c.token, c.header...)
-		if status != c.want || strings.Contains(body, "bulkhead_") != (status == http.StatusOK) {
+		if status != c.want || strings.Contains(body, "bulkhead_") {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}
@@ -95,7 +94,10 @@ func TestMetricsAreForTheirReaders(t *testing.T) {
 	if refused := strings.Count(string(records), `"code":"http_metrics"`); err != nil || refused != 2 {
 		t.Errorf("%d clients were refused the metrics by the audit log, %v", refused, err)
 	}
-	_, body := readMetrics(t, page, s.tokens["prometheus"])
+	status, body := readMetrics(t, page, s.tokens["prometheus"]) // the first one that is answered, since a page is kept for a second
+	if status != http.StatusOK {
+		t.Errorf("the reader: %d", status)
+	}
 	for _, want := range []string{
 		`bulkhead_calls_total{plugin="calm",tool="calm_reads",method="tools/call",outcome="ok"} 1`,
 		`bulkhead_client_calls_total{client="ops",outcome="ok"} 2`,
