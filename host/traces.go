@@ -2,10 +2,13 @@ package host
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/traces"
 )
@@ -16,8 +19,8 @@ const flushTime = time.Second
 // traced is what is sent to a collector while a Host serves clients, as otlp in [audit] says.
 type traced struct {
 	mu       sync.Mutex
-	serving  int    // number of Serve and ServeHTTP that run
-	to       string // base URL of the collector; empty: nothing is traced
+	serving  int // number of Serve and ServeHTTP that run
+	to       config.Traces
 	exporter *traces.Exporter
 	closing  []*traces.Exporter // those that send their last spans
 	before   traces.Stats       // of exporters that were closed
@@ -35,7 +38,7 @@ func (h *Host) changeTraces(more int) {
 	t := &h.traced
 	t.mu.Lock()
 	t.serving += more
-	to := ""
+	to := config.Traces{}
 	if t.serving > 0 {
 		to = h.catalog().Audit.TracesTo()
 	}
@@ -57,15 +60,19 @@ func (h *Host) changeTraces(more int) {
 
 // traceTo sends the spans of further requests to a collector. It returns the Exporter that was used before, which the caller must close; nil if it is
 // still in use, or there was none. The caller holds the lock of h.traced.
-func (h *Host) traceTo(to string) (old *traces.Exporter) {
+func (h *Host) traceTo(to config.Traces) (old *traces.Exporter) {
 	t := &h.traced
 	if t.to == to {
 		return nil
 	}
 	old = t.exporter
 	t.to, t.exporter = to, nil
-	if to != "" {
-		t.exporter = traces.New(to, h.catalog().Options.Version, h.options.Log.Named("traces"))
+	if (to != config.Traces{}) {
+		c := traces.Config{To: to.To, Sample: to.Sample, Version: h.catalog().Options.Version, Log: h.options.Log.Named("traces")}
+		if to.HeadersFile != "" {
+			c.Headers = func() (http.Header, error) { return discovery.CollectorHeaders(to.HeadersFile) }
+		}
+		t.exporter = traces.New(c)
 	}
 	h.dispatcher.Trace(t.exporter)
 	if old != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -16,9 +17,13 @@ import (
 // TestReloadMovesTraces changes the collector while a client is served, and removes it: each gets the spans of the calls that were made
 // while the config named it, before Reload returns.
 func TestReloadMovesTraces(t *testing.T) {
+	var token atomic.Value // of the last request
 	collector := func() (url string, requests *atomic.Int64) {
 		requests = &atomic.Int64{}
-		s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+		s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			requests.Add(1)
+			token.Store(r.Header.Get("Authorization"))
+		}))
 		t.Cleanup(s.Close)
 		return s.URL, requests
 	}
@@ -30,6 +35,10 @@ func TestReloadMovesTraces(t *testing.T) {
 		w.Trust(t, "work/bulkhead.toml")
 	}
 	set("")
+	headers := filepath.Join(w.Dir, "headers")
+	if err := os.WriteFile(headers, []byte("Authorization: Bearer secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	h := w.Open(t, w.Options())
 	in, client := io.Pipe()
 	out, answers := io.Pipe()
@@ -50,9 +59,10 @@ func TestReloadMovesTraces(t *testing.T) {
 	}{
 		{"", 0, 0},
 		{fmt.Sprintf("otlp = %q", first), 1, 0},
+		{fmt.Sprintf("otlp = %q\notlp_sample = 0", first), 1, 0},
 		{fmt.Sprintf("otlp = %q", second), 1, 1},
 		{"", 1, 1},
-		{fmt.Sprintf("otlp = %q", first), 2, 1},
+		{fmt.Sprintf("otlp = %q\notlp_headers_file = %q", first, headers), 2, 1},
 	} {
 		set(step.key)
 		if err := h.Reload(t.Context()); err != nil {
@@ -66,6 +76,9 @@ func TestReloadMovesTraces(t *testing.T) {
 		if a, b := toFirst.Load(), toSecond.Load(); a != step.toFirst || b != step.toSecond {
 			t.Errorf("%s: the first collector got %d requests, the second %d", step.key, a, b)
 		}
+	}
+	if token.Load() != "Bearer secret" {
+		t.Errorf("the collector was sent the token %q", token.Load())
 	}
 	if err := client.Close(); err != nil {
 		t.Fatal(err)

@@ -153,6 +153,9 @@ func printTrust(w io.Writer, p *install.TrustProposal) {
 	if p.Audit != "" {
 		fmt.Fprintf(w, "  audit log  %s\n", oneLine(strings.Join(append([]string{p.Audit}, p.AuditAlso...), ", ")))
 	}
+	if len(p.Telemetry) > 0 {
+		fmt.Fprintf(w, "  telemetry  %s\n", oneLine(strings.Join(p.Telemetry, ", ")))
+	}
 	if len(p.HTTP) > 0 {
 		fmt.Fprintf(w, "  http       %s\n", oneLine(strings.Join(p.HTTP, ", ")))
 	}

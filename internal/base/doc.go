@@ -23,6 +23,7 @@
 //   - origin: parses and normalizes the origin of a URL
 //   - cutjson: shortens JSON so that it stays valid, and marks what is missing
 //   - download: HTTP requests to servers that the user names, with bounds
+//   - httpheader: checks names and values of HTTP headers
 //   - ownedpath: whether other users can change a file or directory; the format of the state directory
 //   - signature: signs files and verifies signatures, in the format of minisign
 //   - signedfile: keeps signed files that were fetched, and refuses older ones

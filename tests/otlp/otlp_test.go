@@ -47,19 +47,20 @@ func TestCollectorDecodesSpans(t *testing.T) {
 		_, _ = w.Write(answer)
 	}))
 	defer collector.Close()
-	e := traces.New(collector.URL, "1.2.3", hclog.NewNullLogger())
+	e := traces.New(traces.Config{To: collector.URL, Version: "1.2.3", Log: hclog.NewNullLogger()})
 	c, ok := tracecontext.Parse(parent, "a=b")
 	if !ok {
 		t.Fatal("the parent is invalid")
 	}
-	identity := traces.Begin(&c)
+	identity := e.Begin(&c)
+	identity.Version, identity.Session, identity.Status = "2025-11-25", "5e55", -32603
 	at := time.Unix(1800000000, 123456789)
 	after := func(ms int) time.Time { return at.Add(time.Duration(ms) * time.Millisecond) }
 	const name = "a\"\\\x00\u202e<\xff"
 	times := &call.Times{Queued: after(1), Started: after(2), Ready: after(3), Retried: after(4), Answered: after(9)}
 	times.Perform(call.Performed{Op: "http/fetch", Begin: after(5), End: after(6)})
 	e.Add(identity.Call(&audit.Record{
-		Time: at, Duration: 10 * time.Millisecond, Method: "tools/call", Tool: name, Outcome: audit.Failed, Code: "fuel", Fuel: 1 << 60, ID: "r", Plugin: "p", Version: "1",
+		Time: at, Duration: 10 * time.Millisecond, Method: "tools/call", Tool: name, Outcome: audit.Failed, Code: "fuel", Fuel: 1 << 60, ID: "r", Request: []byte(`"7-a"`), Address: "192.0.2.1", Plugin: "p", Version: "1",
 		Operations: []audit.Operation{{Op: "http/fetch", Outcome: audit.Denied, Count: 2}},
 	}, times))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -83,6 +84,9 @@ func TestCollectorDecodesSpans(t *testing.T) {
 		t.Errorf("%s %s %v", request.Kind(), request.Status().Code(), request.Attributes().AsRaw())
 	case request.Attributes().AsRaw()["gen_ai.tool.name"] != "a\"\\\x00\u202e<", request.Name() != "tools/call a\"\\\x00\u202e<":
 		t.Errorf("%q", request.Name())
+	case request.Attributes().AsRaw()["mcp.protocol.version"] != "2025-11-25", request.Attributes().AsRaw()["mcp.session.id"] != "5e55", request.Attributes().AsRaw()["jsonrpc.request.id"] != "7-a",
+		request.Attributes().AsRaw()["rpc.response.status_code"] != "-32603", request.Attributes().AsRaw()["network.transport"] != "tcp":
+		t.Errorf("%v", request.Attributes().AsRaw())
 	case module.Name() != "module", module.ParentSpanID() != request.SpanID(), module.Kind() != ptrace.SpanKindInternal, module.Events().Len() != 1, module.Events().At(0).Timestamp().AsTime().Sub(at) != 4*time.Millisecond:
 		t.Errorf("the module's span: %s %s %d", module.Name(), module.Kind(), module.Events().Len())
 	case module.Attributes().AsRaw()["bulkhead.fuel"] != int64(1<<60), module.Attributes().AsRaw()["bulkhead.operations.denied"] != int64(2):

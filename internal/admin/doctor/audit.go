@@ -4,15 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit/forward"
 )
 
@@ -55,25 +54,18 @@ func (e *examination) audit() {
 	case asked != config.Metrics{}:
 		metrics = "; metrics at " + asked.String()
 	}
-	traces := ""
-	switch asked := e.parsed.Audit.OTLP; {
-	case asked != log.OTLP:
-		traces = fmt.Sprintf("; no traces: %s:%d forbids them", e.bound.File, e.bound.AuditLine)
-	case asked != "":
-		traces = "; traces to " + originOf(asked)
+	spans := ""
+	switch asked := e.parsed.Audit.Traces; {
+	case asked != log.Traces:
+		spans = fmt.Sprintf("; no traces: %s:%d forbids them", e.bound.File, e.bound.AuditLine)
+	case asked != config.Traces{}:
+		spans = "; traces to " + asked.String()
 	}
-	e.ok("audit", "%s%s; on_failure = %q%s%s", log.File, also, log.OnFailure, metrics, traces)
-}
-
-// originOf returns the origin of a URL that the config has, whose path may be a secret.
-func originOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
+	if file := log.Traces.HeadersFile; file != "" {
+		if _, err := discovery.CollectorHeaders(file); err != nil {
+			e.fail("audit", err.Error(), "correct the file: calls are not affected, but no traces are sent")
+			return
+		}
 	}
-	o, err := origin.Of(u)
-	if err != nil {
-		return ""
-	}
-	return o.String()
+	e.ok("audit", "%s%s; on_failure = %q%s%s", log.File, also, log.OnFailure, metrics, spans)
 }

@@ -66,6 +66,14 @@ func TestExamineChecks(t *testing.T) {
 		"an audit log with a copy": {config: "[audit]\nfile = \"${env:HOME}/log/audit.jsonl\"\nalso = [\"stdout\"]\n[[plugins]]\npath = \"../plugins/first\"\n", check: "audit", outcome: doctor.CheckOK, says: "audit.jsonl, also stdout; on_failure"},
 		"metrics":                  {config: "[audit]\nfile = \"${env:HOME}/log/audit.jsonl\"\nmetrics = \"127.0.0.1:9464\"\n[[plugins]]\npath = \"../plugins/first\"\n", check: "audit", outcome: doctor.CheckOK, says: "; metrics at 127.0.0.1:9464"},
 		"traces":                   {config: "[audit]\nfile = \"${env:HOME}/log/audit.jsonl\"\notlp = \"http://127.0.0.1:4318/secret\"\n[[plugins]]\npath = \"../plugins/first\"\n", check: "audit", outcome: doctor.CheckOK, says: "; traces to http://127.0.0.1:4318"},
+		"traces with a token": {config: "[audit]\nfile = \"${env:HOME}/log/audit.jsonl\"\notlp = \"http://127.0.0.1:4318\"\notlp_sample = 0.1\notlp_headers_file = \"${env:HOME}/headers\"\n[[plugins]]\npath = \"../plugins/first\"\n",
+			before: func(t *testing.T, w *admintest.Workspace) {
+				w.Write(t, "home/headers", "Authorization: Bearer secret\n")
+			},
+			check: "audit", outcome: doctor.CheckOK, says: "headers (10 % of those that begin here)"},
+		"traces with a malformed token": {config: "[audit]\nfile = \"${env:HOME}/log/audit.jsonl\"\notlp = \"http://127.0.0.1:4318\"\notlp_headers_file = \"${env:HOME}/headers\"\n[[plugins]]\npath = \"../plugins/first\"\n",
+			before: func(t *testing.T, w *admintest.Workspace) { w.Write(t, "home/headers", "secret\n") },
+			check:  "audit", outcome: doctor.CheckFailed, says: "headers: line 1 is no header: write NAME: VALUE", remedy: "correct the file"},
 		"an audit log that is a directory": {config: "[audit]\nfile = \"${env:HOME}\"\n[[plugins]]\npath = \"../plugins/first\"\n",
 			check: "audit", outcome: doctor.CheckFailed, says: "is not a regular file", remedy: "audit.file"},
 		"an audit log below a file": {config: "[audit]\nfile = \"${env:HOME}/x/audit\"\n[[plugins]]\npath = \"../plugins/first\"\n", before: func(t *testing.T, w *admintest.Workspace) { w.Write(t, "home/x", "") },

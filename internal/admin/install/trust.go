@@ -45,8 +45,9 @@ type TrustProposal struct {
 	Plugins     []explain.PluginPolicy `json:"plugins"`
 	Audit       string                 `json:"audit,omitempty"` // the file of the audit log
 	AuditAlso   []string               `json:"audit_also,omitempty"`
-	HTTP        []string               `json:"http,omitempty"`    // what [http] says to serve --http
-	Clients     []string               `json:"clients,omitempty"` // whom each table of [[clients]] matches, and what others get
+	Telemetry   []string               `json:"telemetry,omitempty"` // where others can see what servers do
+	HTTP        []string               `json:"http,omitempty"`      // what [http] says to serve --http
+	Clients     []string               `json:"clients,omitempty"`   // whom each table of [[clients]] matches, and what others get
 	Credentials []string               `json:"credentials,omitempty"`
 	Catalogues  []TrustedSource        `json:"catalogues,omitempty"`  // where plugins are found by their names
 	Revocations []TrustedSource        `json:"revocations,omitempty"` // lists of plugins that are not served, besides those of the ceiling
@@ -88,7 +89,7 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 		}
 	}
 	if view.Audit != nil {
-		p.audit, p.Audit, p.AuditAlso = view.Audit, view.Audit.File, view.Audit.Also
+		p.audit, p.Audit, p.AuditAlso, p.Telemetry = view.Audit, view.Audit.File, view.Audit.Also, describeTelemetry(view.Audit)
 	}
 	p.HTTP = describeHTTP(view.HTTP)
 	p.Clients = view.Clients.Describe()
@@ -145,6 +146,20 @@ func (p *TrustProposal) LacksRevocations() bool {
 	isFetched := func(plugin explain.PluginPolicy) bool { return plugin.From != "" }
 	return p.Kind == TrustConfig && len(p.Revocations) == 0 &&
 		(p.State == Changed || len(p.Catalogues) > 0 || len(p.Keys) > 0 || slices.ContainsFunc(p.Plugins, isFetched))
+}
+
+// describeTelemetry describes where others can see what servers do.
+func describeTelemetry(a *config.Audit) (out []string) {
+	if at := a.MetricsAt(); at != (config.Metrics{}) {
+		out = append(out, "metrics at "+at.String())
+	}
+	if to := a.TracesTo(); to != (config.Traces{}) {
+		out = append(out, "traces to "+to.String())
+	}
+	if a.HasLiveState() {
+		out = append(out, "live state for other programs of the user")
+	}
+	return out
 }
 
 // describeHTTP describes [http].

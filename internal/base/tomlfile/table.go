@@ -152,6 +152,17 @@ func (t *Table) Int(key string) (int64, bool) {
 	return scalarOf[int64](t, key, "an integer")
 }
 
+// Number returns the float or integer at key, 0 if absent.
+func (t *Table) Number(key string) float64 {
+	if n := t.find(key); n != nil {
+		if integer, ok := n.value.(int64); ok {
+			return float64(integer)
+		}
+	}
+	number, _ := scalarOf[float64](t, key, "a number")
+	return number
+}
+
 // Strings returns the strings of the array at key: nil if absent, not nil if empty. Items of other types are reported and
 // returned as "", so that indices match the file.
 func (t *Table) Strings(key string) []string {

@@ -55,11 +55,13 @@ func (c *Config) readAudit(t *tomlfile.Table) {
 		Also:      readCopies(t, runtime.GOOS, AuditJournald, AuditSyslog, AuditStdout),
 		Metrics:   readMetrics(t, runtime.GOOS),
 		Live:      readLive(t, runtime.GOOS),
-		OTLP:      readOTLP(t),
+		Traces:    readTraces(t),
+		TracesAt:  Position{t.FileOf(keyHeadersFile), t.LineOf(keyHeadersFile)},
 		Source:    t.FileOf("file"),
 		Line:      t.LineOf("file"),
 	}
 	c.readFile(t, "file", keyAuditFile, &c.Audit.File)
+	c.readFile(t, keyHeadersFile, auditHeadersFile, &c.Audit.Traces.HeadersFile)
 }
 
 // readCopies reads where a copy of each record goes, on a system with that GOOS.
@@ -89,7 +91,9 @@ func (a *Audit) SameLog(b *Audit) bool {
 		return a == b
 	}
 	x, y := *a, *b
-	x.Line, y.Line, x.Metrics, y.Metrics, x.Live, y.Live, x.OTLP, y.OTLP = 0, 0, Metrics{}, Metrics{}, false, false, "", ""
+	for _, a := range []*Audit{&x, &y} {
+		a.Line, a.Metrics, a.Live, a.Traces, a.TracesAt = 0, Metrics{}, false, Traces{}, Position{}
+	}
 	return reflect.DeepEqual(x, y)
 }
 

@@ -230,7 +230,7 @@ func (c *Ceiling) NarrowAudit(a *Audit) *Audit {
 		narrowed.Metrics = Metrics{}
 	}
 	if c.NoTraces {
-		narrowed.OTLP = ""
+		narrowed.Traces = Traces{}
 	}
 	for _, to := range c.AuditAlso {
 		if !a.HasCopy(to) {

@@ -124,7 +124,9 @@ type Audit struct {
 	// Also is where a copy of each record goes: AuditJournald, AuditSyslog or AuditStdout.
 	Also    []string
 	Metrics Metrics
-	OTLP    string // base URL of the collector that traces are sent to, without a slash at its end; empty: nothing is traced
+	Traces  Traces
+	// TracesAt is the position of otlp_headers_file, or of otlp without it.
+	TracesAt Position
 	// Live is whether the user's other programs can read the live state of servers.
 	Live   bool
 	Source string // path of the config file that sets File

@@ -3,10 +3,10 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/httpheader"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
@@ -19,25 +19,16 @@ func isCredentialName(s string) bool {
 	return s != "" && len(s) <= 64 && strings.Trim(s, alphanumeric+"_-") == ""
 }
 
-func isHeaderName(s string) bool {
-	return s != "" && len(s) <= 128 && strings.Trim(s, alphanumeric+"!#$%&'*+.^_`|~-") == ""
-}
-
 // isValuePrefix reports whether s consists of at most 128 printable ASCII characters, so that a header's value can begin with s.
 func isValuePrefix(s string) bool {
 	return len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// connectionHeaders are the headers that the transport sets. It also sets all headers with the prefix Proxy-.
-var connectionHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te",
-	"Trailer", "Transfer-Encoding", "Upgrade"}
-
 func checkHeader(name string) error {
-	canonical := http.CanonicalHeaderKey(name)
 	switch {
-	case !isHeaderName(name):
+	case !httpheader.IsName(name):
 		return errors.New("is not a header name")
-	case slices.Contains(connectionHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-"):
+	case httpheader.IsOfConnection(name):
 		return errors.New("is a header of the connection, which cannot be set")
 	}
 	return nil

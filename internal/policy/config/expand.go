@@ -101,6 +101,10 @@ func Expand(c *Config, lookup func(string) (string, bool)) tomlfile.Problems {
 		e.file = c.Audit.Source
 		e.path(keyAuditFile, c.Audit.Line, &c.Audit.File, checkFile)
 	}
+	if c.Audit != nil && slices.Contains(c.References, auditHeadersFile) {
+		e.file = c.Audit.TracesAt.File
+		e.path(auditHeadersFile, c.Audit.TracesAt.Line, &c.Audit.Traces.HeadersFile, checkFile)
+	}
 	for _, have := range c.Credentials {
 		if key := credentialFile(have.Name); slices.Contains(c.References, key) {
 			e.file = have.Source

@@ -1,32 +1,58 @@
 package config
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/download"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 )
 
+// Traces is where spans are sent, and which. The zero value: nothing is traced.
+type Traces struct {
+	To          string  // base URL of the collector, without a slash at its end
+	HeadersFile string  // absolute path of the file with headers for the collector, which are secrets; empty: there are none
+	Sample      float64 // the part of the traces that begin at this server that is sent, from 0 to 1
+}
+
 const (
-	keyOTLP    = "otlp"
-	otlpRemedy = `write the base URL of a collector, such as "http://127.0.0.1:4318" or "https://collector.example.com"`
-	otlpPath   = "/v1/traces"
-	maxOTLP    = 1024 // bytes
+	keyOTLP          = "otlp"
+	keyHeadersFile   = "otlp_headers_file"
+	keySample        = "otlp_sample"
+	auditHeadersFile = "audit." + keyHeadersFile
+	otlpRemedy       = `write the base URL of a collector, such as "http://127.0.0.1:4318" or "https://collector.example.com"`
+	otlpPath         = "/v1/traces"
+	maxOTLP          = 1024 // bytes
 )
 
-// readOTLP reads the key otlp. Its problems do not show the value, since a user may have written a token into it.
-func readOTLP(t *tomlfile.Table) string {
-	value := t.String(keyOTLP)
-	if !t.Has(keyOTLP) {
-		return ""
+// readTraces reads the keys of traces. Its problems do not show the URL, since a user may have written a token into it.
+func readTraces(t *tomlfile.Table) Traces {
+	read := Traces{To: strings.TrimRight(t.String(keyOTLP), "/"), HeadersFile: t.String(keyHeadersFile), Sample: 1}
+	if t.Has(keySample) {
+		read.Sample = t.Number(keySample)
 	}
-	what, remedy := checkOTLP(value)
-	if what != "" {
+	if what, remedy := checkOTLP(t.String(keyOTLP)); what != "" && t.Has(keyOTLP) {
 		t.Fault(keyOTLP, what, remedy)
-		return ""
+		return Traces{}
 	}
-	return strings.TrimRight(value, "/")
+	if t.Has(keyHeadersFile) && read.HeadersFile == "" {
+		t.Fault(keyHeadersFile, "is empty", absoluteRemedy)
+	}
+	if !(read.Sample >= 0 && read.Sample <= 1) { // so that NaN is refused
+		t.Fault(keySample, "is not from 0 to 1", "write the part of the traces that is sent: 0.1 is a tenth")
+		return Traces{}
+	}
+	if t.Has(keyOTLP) {
+		return read
+	}
+	for _, key := range []string{keyHeadersFile, keySample} {
+		if t.Has(key) {
+			t.Fault(key, "has no effect without otlp", "write otlp, the URL of a collector, too, or remove "+key)
+		}
+	}
+	return Traces{}
 }
 
 func checkOTLP(value string) (what, remedy string) {
@@ -45,10 +71,30 @@ func checkOTLP(value string) (what, remedy string) {
 	return "", ""
 }
 
-// TracesTo returns the base URL of the collector that traces are sent to; empty: nothing is traced. a may be nil.
-func (a *Audit) TracesTo() string {
+// TracesTo returns where spans are sent, and which. a may be nil.
+func (a *Audit) TracesTo() Traces {
 	if a == nil {
+		return Traces{}
+	}
+	return a.Traces
+}
+
+// String describes t without the path of the URL, which may be a secret; empty if nothing is traced.
+func (t Traces) String() string {
+	if t == (Traces{}) {
 		return ""
 	}
-	return a.OTLP
+	text := ""
+	if u, err := url.Parse(t.To); err == nil {
+		if o, err := origin.Of(u); err == nil {
+			text = o.String()
+		}
+	}
+	if t.HeadersFile != "" {
+		text += " with the headers in " + t.HeadersFile
+	}
+	if t.Sample < 1 {
+		text += fmt.Sprintf(" (%.4g %% of those that begin here)", t.Sample*100)
+	}
+	return text
 }

@@ -115,7 +115,7 @@ func (f *Found) applyCeiling() error {
 	if c.NoMetrics && f.Audit.MetricsAt() != (config.Metrics{}) {
 		f.Options.Log.Warn(fmt.Sprintf("%s: audit.metrics: nothing is measured: %s:%d forbids metrics", f.Config, c.File, c.AuditLine))
 	}
-	if c.NoTraces && f.Audit.TracesTo() != "" {
+	if c.NoTraces && f.Audit.TracesTo() != (config.Traces{}) {
 		f.Options.Log.Warn(fmt.Sprintf("%s: audit.otlp: nothing is traced: %s:%d forbids traces", f.Config, c.File, c.AuditLine))
 	}
 	f.Audit = c.NarrowAudit(f.Audit)

@@ -23,7 +23,7 @@ func hostFiles(f *Found) []string {
 		own = append(own, filepath.Join(p.Places.Project, config.FileName), p.Places.State)
 	}
 	if a := f.Audit; a != nil {
-		own = append(own, a.File, a.File+".key", a.Metrics.Socket())
+		own = append(own, a.File, a.File+".key", a.Metrics.Socket(), a.Traces.HeadersFile)
 		for n := range a.Keep {
 			own = append(own, fmt.Sprintf("%s.%d", a.File, n+1))
 		}

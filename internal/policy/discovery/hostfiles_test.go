@@ -18,7 +18,7 @@ func TestHostFilesAreKnown(t *testing.T) {
 	got := hostFiles(&Found{
 		Options:     Options{System: system},
 		Config:      "/etc/team.toml",
-		Audit:       &config.Audit{File: "/log/audit", Keep: 1},
+		Audit:       &config.Audit{File: "/log/audit", Keep: 1, Traces: config.Traces{HeadersFile: "/log/headers"}},
 		Credentials: []*config.Credential{{File: "/run/token"}, {Env: "TOKEN"}},
 		Sources:     config.Sources{Catalogues: []config.Catalogue{{From: "/srv/list.toml"}, {From: "https://a.example/list.toml"}}},
 		Places:      config.Places{Project: "/w", State: "/state/bulkhead"},
@@ -26,7 +26,7 @@ func TestHostFilesAreKnown(t *testing.T) {
 		folders:     []string{"/opt/plugins/a"},
 	})
 	for _, want := range []string{
-		filepath.Dir(storeIn(system).Dir), "/cache/bulkhead", "/state/bulkhead", "/etc/team.toml", "/srv/list.toml", "/srv/list.toml.minisig", "/log/audit", "/log/audit.key", "/log/audit.1", "/run/token", "/opt/plugins/a",
+		filepath.Dir(storeIn(system).Dir), "/cache/bulkhead", "/state/bulkhead", "/etc/team.toml", "/srv/list.toml", "/srv/list.toml.minisig", "/log/audit", "/log/audit.key", "/log/audit.1", "/log/headers", "/run/token", "/opt/plugins/a",
 		"/w/here/bulkhead.toml", "/w/bulkhead.toml", // files that do not exist yet
 	} {
 		if !slices.Contains(got, want) {

@@ -323,6 +323,7 @@ func TestSettingsOfServerAreBounded(t *testing.T) {
 		"no metrics by the ceiling":      {"[audit]\nmetrics = false\n", "[audit]\nfile = '/a'\nmetrics = '127.0.0.1:9464'\n", 2 << 30, false, "open []"},
 		"traces":                         {"[audit]\nrequired = true\n", "[audit]\nfile = '/a'\notlp = 'http://127.0.0.1:4318'\n", 2 << 30, false, "open []  http://127.0.0.1:4318"},
 		"no traces by the ceiling":       {"[audit]\notlp = false\n", "[audit]\nfile = '/a'\notlp = 'http://127.0.0.1:4318'\n", 2 << 30, false, "open []"},
+		"secret traces by the ceiling":   {"[audit]\notlp = false\n", "[audit]\nfile = '/a'\notlp = 'http://127.0.0.1:4318'\notlp_headers_file = '/h'\notlp_sample = 0.5\n", 2 << 30, false, "open []"},
 		"no audit to close":              {"[audit]\non_failure = 'closed'\n", "", 2 << 30, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -339,7 +340,7 @@ func TestSettingsOfServerAreBounded(t *testing.T) {
 			}
 			audit := ""
 			if found.Audit != nil {
-				audit = strings.TrimSpace(fmt.Sprint(found.Audit.OnFailure, " ", found.Audit.Also, " ", found.Audit.Metrics, " ", found.Audit.OTLP))
+				audit = strings.TrimSpace(fmt.Sprint(found.Audit.OnFailure, " ", found.Audit.Also, " ", found.Audit.Metrics, " ", found.Audit.Traces))
 			}
 			if confined := found.Server != nil && found.Server.Confined; found.Memory() != c.memory || confined != c.confined || audit != c.audit {
 				t.Errorf("got the memory %d, confined %t, audit %q", found.Memory(), confined, audit)

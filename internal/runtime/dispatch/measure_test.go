@@ -72,7 +72,7 @@ func TestMeasuringIsFreeWhenOff(t *testing.T) {
 		t.Errorf("a call costs %v allocations with live state, and %v without: %+v", on, off, state.Snapshot())
 	}
 	d.Watch(nil)
-	exporter := traces.New("http://127.0.0.1:1", "1", hclog.NewNullLogger())
+	exporter := traces.New(traces.Config{To: "http://127.0.0.1:1", Sample: 1, Version: "1", Log: hclog.NewNullLogger()})
 	d.Trace(exporter)
 	if on := recorded(); on <= off {
 		t.Errorf("a call costs %v allocations with traces, and %v without", on, off)

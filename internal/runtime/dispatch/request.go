@@ -154,7 +154,7 @@ func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(audit
 	operate := q.plugin.operator(notify, session)
 	if q.plugin.IsHost() {
 		operate = q.operateScript(n)
-	} else if q.Trace != nil {
+	} else if q.Trace != nil && q.Trace.Sampled {
 		operate = timed(operate, q.Times)
 	}
 	worked, done := q.plugin.runner.workerOf(&q.Request)

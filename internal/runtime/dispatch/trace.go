@@ -21,31 +21,30 @@ func (d *Dispatcher) Trace(e *traces.Exporter) { d.traces.Store(e) }
 // begin prepares a request for metrics and traces, if there are any, and returns the identity of its span; nil if it is not traced.
 func (v *view) begin(r *call.Request) *traces.Identity {
 	d := v.generation.dispatcher
-	traced := d.traces.Load() != nil
-	if !traced && d.metrics.Load() == nil {
-		return nil
+	e := d.traces.Load()
+	var span *traces.Identity
+	if e != nil {
+		span = v.identityOf(r, e)
+		r.Trace = span.Module()
 	}
-	r.Times = &call.Times{}
-	if !traced {
-		return nil
+	if d.metrics.Load() != nil || span != nil && span.Sampled {
+		r.Times = &call.Times{}
 	}
-	span := v.identityOf(r)
-	r.Trace = span.Module()
 	return span
 }
 
 // traceRefused sends the span of a request that was refused with err when it was found.
 func (v *view) traceRefused(r *call.Request, record *audit.Record, err error) {
 	if e := v.generation.dispatcher.traces.Load(); e != nil {
-		span := v.identityOf(r)
+		span := v.identityOf(r, e)
 		span.Status = gateway.ErrorCode(r, err)
 		e.Add(span.Refused(record, time.Now()))
 	}
 }
 
 // identityOf returns the identity of a request's span.
-func (v *view) identityOf(r *call.Request) *traces.Identity {
-	span := traces.Begin(parentOf(r))
+func (v *view) identityOf(r *call.Request, e *traces.Exporter) *traces.Identity {
+	span := e.Begin(parentOf(r))
 	span.Version = r.Version
 	if r.Method == abi.MethodPromptsGet && v.catalog.ClaimsPrompt(r.Name) {
 		span.Prompt = r.Name

@@ -12,6 +12,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
+// always samples each trace.
+var always = &Exporter{config: Config{Sample: 1}}
+
 var begun = time.Unix(1800000000, 0)
 
 func after(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
@@ -31,7 +34,7 @@ func TestPhasesOfCalls(t *testing.T) {
 		"not yet started": {&call.Times{Queued: after(1), Ready: after(3)}, "0-9 queue:1-9!"},
 	} {
 		record := &audit.Record{Time: begun, Duration: 9 * time.Second, Method: abi.MethodToolsCall, Tool: "t", Outcome: audit.Failed, Code: "timeout"}
-		i := Begin(nil)
+		i := always.Begin(nil)
 		var got []string
 		for n, s := range i.Call(record, c.times) {
 			text := fmt.Sprintf("%s:%d-%d", s.Name, s.Begin.Unix()-begun.Unix(), s.End.Unix()-begun.Unix())
@@ -58,14 +61,14 @@ func TestPhasesOfCalls(t *testing.T) {
 func TestSpansAreSampledAsTheirParent(t *testing.T) {
 	record := &audit.Record{Method: abi.MethodToolsCall}
 	for _, sampled := range []bool{true, false} {
-		i := Begin(&tracecontext.Context{Trace: tracecontext.TraceID{1}, Span: tracecontext.SpanID{2}, Sampled: sampled, State: "a=b"})
+		i := always.Begin(&tracecontext.Context{Trace: tracecontext.TraceID{1}, Span: tracecontext.SpanID{2}, Sampled: sampled, State: "a=b"})
 		if got := i.Call(record, nil); (len(got) == 1) != sampled || sampled && (got[0].Parent != tracecontext.SpanID{2} || got[0].Trace != tracecontext.TraceID{1} || got[0].State != "a=b") {
 			t.Errorf("sampled %t: %+v", sampled, got)
 		}
 		if got := i.Refused(record, begun); (len(got) == 1) != sampled {
 			t.Errorf("sampled %t, refused: %+v", sampled, got)
 		}
-		if nested := Begin(i.Module()); nested.Sampled != sampled || nested.parent != i.module || nested.Trace != i.Trace {
+		if nested := always.Begin(i.Module()); nested.Sampled != sampled || nested.parent != i.module || nested.Trace != i.Trace {
 			t.Errorf("sampled %t: a call of its module has the place %+v", sampled, nested)
 		}
 	}
@@ -82,7 +85,7 @@ func TestSpansNameNothingForeign(t *testing.T) {
 	for range 100 {
 		times.Perform(call.Performed{Op: foreign, Begin: begun, End: begun})
 	}
-	i := Begin(nil)
+	i := always.Begin(nil)
 	all := i.Call(record, times)
 	refused := *record
 	refused.Method = abi.MethodToolsCall
@@ -124,6 +127,31 @@ func TestAttributesOfRequests(t *testing.T) {
 		}
 		if got := strings.Join(got, " "); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, c.want)
+		}
+	}
+}
+
+// TestPartOfTracesIsSampled begins many requests with and without a parent.
+func TestPartOfTracesIsSampled(t *testing.T) {
+	for sample, want := range map[float64][2]int{0: {0, 0}, 1: {2000, 2000}, 0.1: {100, 320}} {
+		e := &Exporter{config: Config{Sample: sample}}
+		begun := 0
+		for range 2000 {
+			i := e.Begin(nil)
+			if i.Sampled {
+				begun++
+			}
+			if i.Module().Sampled != i.Sampled || len(i.Call(&audit.Record{}, nil)) == 1 != i.Sampled {
+				t.Fatalf("%g: its parts are sampled differently", sample)
+			}
+		}
+		if begun < want[0] || begun > want[1] {
+			t.Errorf("%g: %d of 2000 are sampled", sample, begun)
+		}
+		for _, parent := range []bool{true, false} {
+			if e.Begin(&tracecontext.Context{Sampled: parent}).Sampled != parent {
+				t.Errorf("%g: the parent does not decide", sample)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package traces
 import (
 	"context"
 	"crypto/rand"
+	"net/http"
 	"sync"
 	"time"
 
@@ -23,10 +24,8 @@ const (
 
 // Exporter sends spans to a collector. It is safe for concurrent use.
 type Exporter struct {
-	url    string
+	config Config
 	source Source
-	client download.Client
-	log    hclog.Logger
 
 	wake    chan struct{} // receives an element when spans were added
 	full    chan struct{} // receives an element when there are enough for a batch
@@ -48,14 +47,20 @@ type Stats struct {
 	Dropped int64 // lost, because the queue was full, or the collector did not accept them
 }
 
-// New starts an Exporter, which the caller must Close. endpoint is the base of the collector's URLs, such as http://127.0.0.1:4318.
-func New(endpoint, version string, log hclog.Logger) *Exporter {
-	return start(endpoint, version, log, download.Client{})
+// Config describes an Exporter.
+type Config struct {
+	To      string                      // base of the collector's URLs, such as http://127.0.0.1:4318
+	Headers func() (http.Header, error) // returns those of a request, which can change; nil: there are none
+	Sample  float64                     // the part of the traces that begin here that is sent, from 0 to 1
+	Version string                      // of the program
+	Log     hclog.Logger
+	Client  download.Client
 }
 
-func start(endpoint, version string, log hclog.Logger, client download.Client) *Exporter {
+// New starts an Exporter, which the caller must Close.
+func New(c Config) *Exporter {
 	e := &Exporter{
-		url: endpoint + "/v1/traces", source: Source{Version: version, Instance: rand.Text()}, client: client, log: log,
+		config: c, source: Source{Version: c.Version, Instance: rand.Text()},
 		wake: make(chan struct{}, 1), full: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
@@ -196,7 +201,7 @@ func (e *Exporter) report(batch []Span, accepted int, err error) {
 	}
 	if e.failing {
 		e.failing = false
-		e.log.Info("traces are sent again", "dropped", e.Stats().Dropped)
+		e.config.Log.Info("traces are sent again", "dropped", e.Stats().Dropped)
 	}
 }
 
@@ -204,6 +209,6 @@ func (e *Exporter) report(batch []Span, accepted int, err error) {
 func (e *Exporter) reportFailure(err error) {
 	if !e.failing {
 		e.failing = true
-		e.log.Warn("traces cannot be sent: see otlp in [audit]; calls are not affected", "reason", err.Error())
+		e.config.Log.Warn("traces cannot be sent: see otlp in [audit]; calls are not affected", "reason", err.Error())
 	}
 }

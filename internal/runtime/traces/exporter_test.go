@@ -52,7 +52,7 @@ func sizeOf(t *testing.T, r *http.Request) int {
 // exporter returns an Exporter whose requests are answered by answers, and its log.
 func exporter(answers fake) (*Exporter, *bytes.Buffer) {
 	log := &bytes.Buffer{}
-	return start("https://collector.example/secret-path", "1", hclog.New(&hclog.LoggerOptions{Output: log}), download.Client{Transport: answers}), log
+	return New(Config{To: "https://collector.example/secret-path", Version: "1", Log: hclog.New(&hclog.LoggerOptions{Output: log}), Client: download.Client{Transport: answers}}), log
 }
 
 func spans(n int) []Span {

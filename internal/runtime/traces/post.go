@@ -9,7 +9,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/download"
@@ -56,13 +58,19 @@ func (s Source) body(batch []Span) ([]byte, error) {
 func (e *Exporter) post(body []byte, n int) (accepted int, err error) {
 	ctx, cancel := context.WithTimeout(e.ctx, postTime)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.config.To+"/v1/traces", bytes.NewReader(body))
 	if err != nil {
 		return 0, errors.New("the address of the collector is invalid")
 	}
+	if e.config.Headers != nil {
+		if r.Header, err = e.config.Headers(); err != nil {
+			return 0, &retry{error: err} // the file may be replaced
+		}
+	}
+	headers := r.Header.Clone()
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Content-Encoding", "gzip")
-	answer, err := e.client.Do(r)
+	answer, err := e.config.Client.Do(r)
 	if err != nil {
 		return 0, &retry{error: withoutURL(err)}
 	}
@@ -79,7 +87,7 @@ func (e *Exporter) post(body []byte, n int) (accepted int, err error) {
 	}
 	refused, why := rejected(text)
 	if refused > 0 {
-		err = fmt.Errorf("the collector rejects spans: %s", visible.Bounded(why, maxReason))
+		err = fmt.Errorf("the collector rejects spans: %s", visible.Bounded(withoutValues(why, headers), maxReason))
 		return n - int(min(refused, int64(n))), err
 	}
 	return n, nil
@@ -108,4 +116,22 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 		return max(date.Sub(now), 0)
 	}
 	return 0
+}
+
+// withoutValues replaces the values of headers in a text of the collector, which may repeat the token that it refuses.
+func withoutValues(text string, headers http.Header) string {
+	var secrets []string
+	for _, values := range headers {
+		for _, value := range values {
+			secrets = append(secrets, value)
+			if _, rest, found := strings.Cut(value, " "); found { // after the scheme
+				secrets = append(secrets, rest)
+			}
+		}
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // one may be the beginning of another
+	for _, secret := range secrets {
+		text = strings.ReplaceAll(text, secret, "…")
+	}
+	return text
 }

@@ -1,4 +1,4 @@
-// Package traces sends what requests do as spans to a collector, as OTLP over HTTP in JSON (https://opentelemetry.io/docs/specs/otlp/). Begin
+// Package traces sends what requests do as spans to a collector, as OTLP over HTTP in JSON (https://opentelemetry.io/docs/specs/otlp/). Exporter.Begin
 // makes the identity of a request's span before it runs, since the calls that it makes refer to that; Call makes the spans once it has ended, of
 // its audit record and the moments of its phases, so that nothing is measured twice. An Exporter queues spans and sends them.
 //
@@ -52,14 +52,14 @@ type Identity struct {
 	module tracecontext.SpanID
 }
 
-// Begin returns an Identity for a request with that parent; nil: it has none. A parent that is not sampled decides that the request is not
-// either, as in the sampler ParentBased of OpenTelemetry.
-func Begin(parent *tracecontext.Context) *Identity {
+// Begin returns an Identity for a request with that parent; nil: it has none. A parent decides whether the request is sampled, too; without one a part of
+// them is. These are the samplers ParentBased and TraceIDRatioBased of OpenTelemetry.
+func (e *Exporter) Begin(parent *tracecontext.Context) *Identity {
 	i := &Identity{module: newSpanID()}
 	if parent != nil {
 		i.Context, i.parent = *parent, parent.Span
 	} else {
-		i.Sampled = true
+		i.Sampled = e.config.Sample >= 1 || rand.Float64() < e.config.Sample
 		binary.BigEndian.PutUint64(i.Trace[:8], nonZero())
 		binary.BigEndian.PutUint64(i.Trace[8:], nonZero())
 	}

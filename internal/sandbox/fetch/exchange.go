@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/httpheader"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -76,7 +77,7 @@ func (f *Fetcher) request(ctx context.Context, h hop) (*http.Request, error) {
 		f.log.Error("http: the credential cannot be read", "origin", h.origin, "header", grant.Credential.Header, "error", err)
 		return nil, failed("the credential for %s cannot be read: see the host's log for the reason", h.origin)
 	}
-	if value == "" || checkValue(value) != nil {
+	if value == "" || !httpheader.IsValue(value) {
 		f.log.Error("http: the credential is empty or contains a control character", "origin", h.origin, "header", grant.Credential.Header)
 		return nil, failed("the credential for %s is empty or contains a control character", h.origin)
 	}
@@ -88,7 +89,7 @@ func (f *Fetcher) request(ctx context.Context, h hop) (*http.Request, error) {
 func (f *Fetcher) headers(h hop, answer *http.Response) (map[string][]string, error) {
 	headers, count := map[string][]string{}, 0
 	for name, values := range answer.Header {
-		if isConnectionHeader(name) && name != "Content-Length" {
+		if httpheader.IsOfConnection(name) && name != "Content-Length" {
 			continue
 		}
 		headers[strings.ToLower(name)] = values

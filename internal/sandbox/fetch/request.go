@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/httpheader"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -22,45 +23,17 @@ type hop struct {
 	body   []byte
 }
 
-const (
-	upper        = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	alphanumeric = upper + "abcdefghijklmnopqrstuvwxyz0123456789"
-)
-
 func isMethod(s string) bool {
-	return s != "" && len(s) <= 32 && s[0] != '-' && strings.Trim(s, upper+"-") == ""
-}
-
-func isHeaderName(s string) bool {
-	return s != "" && len(s) <= 128 && strings.Trim(s, alphanumeric+"!#$%&'*+.^_`|~-") == ""
-}
-
-// connectionHeaders belong to the connection, as do all headers that begin with Proxy-. A module could use them to confuse the
-// framing of a request (request smuggling), and could use Connection to make the next server drop other headers.
-var connectionHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te", "Trailer",
-	"Transfer-Encoding", "Upgrade"}
-
-func isConnectionHeader(canonical string) bool {
-	return slices.Contains(connectionHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-")
+	return s != "" && len(s) <= 32 && s[0] != '-' && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
 }
 
 // checkHeader refuses the name of a header that a request must not set.
 func checkHeader(name string) error {
 	switch {
-	case !isHeaderName(name):
+	case !httpheader.IsName(name):
 		return errors.New("a header's name is malformed: it must be an HTTP token of 1 to 128 characters")
-	case isConnectionHeader(http.CanonicalHeaderKey(name)):
+	case httpheader.IsOfConnection(name):
 		return fmt.Errorf("the header %s belongs to the connection: leave it out", http.CanonicalHeaderKey(name))
-	}
-	return nil
-}
-
-// checkValue refuses control characters, with which a value could inject headers.
-func checkValue(value string) error {
-	for i := range len(value) {
-		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return errors.New("contains a control character")
-		}
 	}
 	return nil
 }
@@ -120,8 +93,8 @@ func checkHeaders(given map[string][]string) (http.Header, error) {
 			return nil, invalid("%v", err)
 		}
 		for _, value := range given[name] {
-			if err := checkValue(value); err != nil {
-				return nil, invalid("the header %s %v", name, err)
+			if !httpheader.IsValue(value) {
+				return nil, invalid("the header %s contains a control character", name)
 			}
 			header.Add(name, value)
 			count++

@@ -1,0 +1,57 @@
+package traces
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/download"
+)
+
+// TestHeadersAreReadForEachRequest has a token end and be replaced. It is in no log, not even if the collector repeats it.
+func TestHeadersAreReadForEachRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent []string
+		var log bytes.Buffer
+		header, readError := "Bearer first-secret", error(nil)
+		e := New(Config{
+			To: "https://collector.example", Log: hclog.New(&hclog.LoggerOptions{Output: &log}),
+			Headers: func() (http.Header, error) { return http.Header{"Authorization": {header}}, readError },
+			Client: download.Client{Transport: fake(func(r *http.Request) (*http.Response, error) {
+				sent = append(sent, r.Header.Get("Authorization")+" "+r.Header.Get("Content-Type"))
+				switch len(sent) {
+				case 1:
+					return answer(r, 401, ""), nil
+				case 2:
+					return answer(r, 200, `{"partialSuccess":{"rejectedSpans":1,"errorMessage":"second-secret, that is Bearer second-secret, has no quota"}}`), nil
+				}
+				return answer(r, 200, "{}"), nil
+			})},
+		})
+		add := func() {
+			e.Add(spans(1))
+			time.Sleep(2 * gather)
+		}
+		add()
+		header = "Bearer second-secret"
+		add()
+		readError = errors.New("it is being replaced")
+		add()
+		header, readError = "Bearer third-secret", nil
+		time.Sleep(time.Minute)
+		e.Close(t.Context())
+		want := "Bearer first-secret application/json|Bearer second-secret application/json|Bearer third-secret application/json"
+		if got := strings.Join(sent, "|"); got != want || e.Stats() != (Stats{Sent: 1, Dropped: 2}) {
+			t.Errorf("sent %s: %+v", got, e.Stats())
+		}
+		if text := log.String(); strings.Contains(text, "secret") || !strings.Contains(text, "status 401") {
+			t.Errorf("logged %s", text)
+		}
+	})
+}
