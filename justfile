@@ -29,9 +29,9 @@ bench:
 capacity:
     go test ./tests/bench -run '^$' -bench Capacity -benchtime 20x | go run ./tests/bench/capacity docs/capacity.md
 
-# what measuring costs a call over HTTP, as pairs of one run
-bench-metrics:
-    go test ./host -run '^$' -bench Metrics -benchtime 20000x -count 5
+# what metrics, traces and live state cost a call: processor time and median, each against a server without it in the same run
+bench-telemetry:
+    go test ./tests -run '^$' -bench '^BenchmarkTelemetry$' -benchtime 300x -count 5
 
 # what a hostile module costs the others, what metering costs, and how long anything can keep a processor
 bench-hostile:

@@ -10,17 +10,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 )
 
 // readMetrics requests the metrics of a server with a token; empty: with none.
@@ -252,45 +249,6 @@ func TestServeGoesOnWithoutListenerOfMetrics(t *testing.T) {
 	if !strings.Contains(log.String(), "cannot listen on "+taken) || !strings.Contains(log.String(), "remedy") {
 		t.Errorf("the log is %s", log.String())
 	}
-}
-
-// BenchmarkMetrics makes calls over HTTP in pairs: of a server that keeps an audit log, and of one that also measures. It reports the ratio of the
-// medians.
-//
-//	go test ./host -run '^$' -bench Metrics -benchtime 20000x -count 5
-func BenchmarkMetrics(b *testing.B) {
-	var urls, tokens [2]string
-	for i, metrics := range []string{"", "metrics = 'http'\n"} {
-		w := hosttest.New(b, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")))
-		w.Write(b, hosttest.Files{"work/bulkhead.toml": fmt.Sprintf("[http]\ntokens = true\n[audit]\nfile = %q\n%s[[plugins]]\npath = '../plugins/a'\n[[clients]]\nname = 'all'\nmatch = { auth = 'any' }\nmetrics = true\n",
-			filepath.Join(w.Dir, "audit.jsonl"), metrics)})
-		token, _, err := bearer.In(filepath.Join(w.Dir, "state", "bulkhead")).New(b.Context(), "a", nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		url, end := serveHTTP(b, w.Open(b, w.Options()), host.HTTPOptions{Address: "127.0.0.1:0"})
-		b.Cleanup(func() { _ = end() })
-		urls[i], tokens[i] = url, token
-		callTool(b, url, token, "a_reads")
-	}
-	if status, _ := readMetrics(b, strings.TrimSuffix(urls[1], "/mcp")+"/metrics", tokens[1]); status != http.StatusOK {
-		b.Fatal(status)
-	}
-	var took [2][]time.Duration
-	for n := 0; b.Loop(); n++ {
-		for i := range 2 {
-			i = (i + n) % 2
-			began := time.Now()
-			if _, body := callTool(b, urls[i], tokens[i], "a_reads"); !strings.Contains(body, `"done"`) {
-				b.Fatal(body)
-			}
-			took[i] = append(took[i], time.Since(began))
-		}
-	}
-	median := func(all []time.Duration) float64 { slices.Sort(all); return float64(all[len(all)/2]) }
-	b.ReportMetric(median(took[0]), "off-ns")
-	b.ReportMetric(median(took[1]), "on-ns")
-	b.ReportMetric(median(took[1])/median(took[0]), "on/off")
 }
 
 func network(address string) string {

@@ -41,14 +41,14 @@ func (s span) attribute(key string) string {
 // collector is a collector of traces.
 type collector struct {
 	*httptest.Server
-	t     *testing.T
+	t     testing.TB
 	mu    sync.Mutex
 	raw   strings.Builder // everything that it was sent
 	spans []span
 	more  chan struct{}
 }
 
-func collect(t *testing.T) *collector {
+func collect(t testing.TB) *collector {
 	c := &collector{t: t, more: make(chan struct{}, 1)}
 	c.Server = httptest.NewServer(c)
 	t.Cleanup(c.Close)
