@@ -73,6 +73,10 @@ release +ARGUMENTS:
 reproducible *FLAGS:
     .ci/reproducible "$@"
 
+# the manifests for Kubernetes, applied to an API server, which is built the first time
+kubernetes:
+    .ci/kubernetes
+
 # what the continuous integration runs
 ci:
     .ci/run

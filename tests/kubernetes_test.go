@@ -276,6 +276,9 @@ func (p podFiles) mount(t *testing.T, dir string, files map[string]string) {
 		t.Fatal(err)
 	}
 	fresh, err := os.MkdirTemp(at, "..2026_")
+	if err == nil {
+		err = os.Chmod(fresh, 0o755)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
