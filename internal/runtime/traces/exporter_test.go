@@ -31,6 +31,19 @@ func answer(r *http.Request, status int, body string, headers ...string) *http.R
 	return a
 }
 
+// endless is a body without end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// stopped is a body that does not go on until the request is given up.
+type stopped struct{ ctx context.Context }
+
+func (s stopped) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
 // sizeOf returns the number of spans in the body of a request.
 func sizeOf(t *testing.T, r *http.Request) int {
 	t.Helper()
@@ -99,6 +112,16 @@ func TestSpansAreRetried(t *testing.T) {
 		}, 9, 1, 0, 0, 2, "rejects"},
 		"answers nonsense": {func(r *http.Request) (*http.Response, error) {
 			return answer(r, 200, "<html>"+strings.Repeat("x", maxAnswer)), nil
+		}, 9, 1, 0, 2, 0, ""},
+		"answers without end": {func(r *http.Request) (*http.Response, error) {
+			a := answer(r, 200, "")
+			a.Body = io.NopCloser(endless{})
+			return a, nil
+		}, 9, 1, 0, 2, 0, ""},
+		"stops in its answer": {func(r *http.Request) (*http.Response, error) {
+			a := answer(r, 200, "")
+			a.Body = io.NopCloser(stopped{r.Context()})
+			return a, nil
 		}, 9, 1, 0, 2, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
