@@ -27,6 +27,7 @@ func (p *plugin) newWorker() *worker.Supervisor {
 	return worker.New(worker.Config{
 		Plugin: p.Name, Command: p.dispatcher.workerCommand, Limits: p.workerLimits(), Queue: p.Grant.Limits.Queue,
 		Prepare: func(ctx context.Context) (*worker.Launch, error) { return p.runner.plugin.Load().prepare(ctx) }, Pool: p.dispatcher.pool, Log: p.Log,
+		CallsOthers: p.IsHost(),
 	})
 }
 

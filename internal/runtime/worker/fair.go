@@ -37,9 +37,9 @@ func (p *Pool) keepFair() {
 // demoteCrowding lowers the priority of workers that used crowdingTime while other plugins had calls. calls is the
 // number of calls of each plugin at the previous sample.
 func (p *Pool) demoteCrowding(calls map[*Supervisor]int64) {
-	wanting := map[*Supervisor]bool{} // plugins that had a call since the previous sample
+	wanting := map[*Supervisor]bool{} // plugins that had a call since the previous sample, except for scripts, which wait for the others
 	for worker, s := range p.workers {
-		if s.calls != calls[s] || worker.isActive() {
+		if !s.config.CallsOthers && (s.calls != calls[s] || worker.isActive()) {
 			wanting[s] = true
 		}
 	}

@@ -158,7 +158,8 @@ func TestOnlyStaleCodeIsDiscarded(t *testing.T) {
 	}
 }
 
-// Processor time counts while another plugin has had a call since the previous sample, and none counts at the first one.
+// Processor time counts while another plugin has had a call since the previous sample, and none counts at the first one. Scripts do not count: they
+// wait for the calls of the others that they make.
 func TestSamplesOfProcessorTime(t *testing.T) {
 	log := &lines{}
 	pool := NewPool(1)
@@ -169,6 +170,8 @@ func TestSamplesOfProcessorTime(t *testing.T) {
 	}
 	spinning, own := add()
 	_, other := add()
+	_, scripts := add()
+	scripts.config.CallsOthers = true
 	used := time.Hour
 	pool.processorTime = func(p *process) (time.Duration, error) {
 		if p != spinning {
@@ -181,7 +184,7 @@ func TestSamplesOfProcessorTime(t *testing.T) {
 		own, other int64 // calls since the previous sample
 		want       time.Duration
 	}{{1, 1, 0}, {1, 0, 0}, {0, 1, time.Second}, {1, 1, 2 * time.Second}, {0, 0, 2 * time.Second}, {1, 1, 3 * time.Second}} {
-		own.calls, other.calls = own.calls+step.own, other.calls+step.other
+		own.calls, other.calls, scripts.calls = own.calls+step.own, other.calls+step.other, scripts.calls+1
 		pool.demoteCrowding(calls)
 		if spinning.crowding != step.want || spinning.demoted.Load() != (step.want >= 2*time.Second) {
 			t.Errorf("sample %d: %v count, want %v; demoted: %t", i, spinning.crowding, step.want, spinning.demoted.Load())

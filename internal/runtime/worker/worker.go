@@ -42,7 +42,10 @@ type Config struct {
 	// Prepare returns the Launch of a worker. It is called for each worker.
 	Prepare func(context.Context) (*Launch, error)
 	Pool    *Pool // shared by Supervisors
-	Log     hclog.Logger
+	// CallsOthers means that the calls of the plugin wait for calls of other plugins that they make. No worker gets a lower priority for
+	// processor time that it uses while only such a plugin has calls.
+	CallsOthers bool
+	Log         hclog.Logger
 }
 
 const defaultIdle = 5 * time.Minute
