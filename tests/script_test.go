@@ -23,6 +23,9 @@ func serveScripts(t testing.TB, server string) (s *server, project string) {
 	return startServer(t, programCommand(t, "serve", "--config", config, "--plugins", runner)), project
 }
 
+// lessFuel ends loops after some tenths of a second of processor time, and not after some seconds.
+const lessFuel = "[defaults.limits]\nfuel = 5_000_000_000\n"
+
 // runScript runs a script and returns its result.
 func runScript(s *server, code string, arguments any) result {
 	s.t.Helper()
@@ -68,7 +71,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 // What ends a script: each error has the position in the script, and the next script runs as if nothing had happened.
 func TestErrorsOfScripts(t *testing.T) {
 	t.Parallel()
-	s, project := serveScripts(t, "")
+	s, project := serveScripts(t, lessFuel)
 	for name, test := range map[string]struct{ code, want string }{
 		"thrown":              {"const x = null;\nfunction f() {\n  return x.y;\n}\nf();", "TypeError: cannot read property 'y' of null\n    at f (line 3, column 10)\n    at line 5, column 1"},
 		"after await":         {"await 1;\n  throw new RangeError('no')", "RangeError: no\n    at line 2, column 13"},
@@ -113,7 +116,7 @@ func TestErrorsOfScripts(t *testing.T) {
 // A script that is stopped does not lose what it had printed, up to a bound.
 func TestConsoleOfStoppedScripts(t *testing.T) {
 	t.Parallel()
-	s, _ := serveScripts(t, "")
+	s, _ := serveScripts(t, lessFuel)
 	for name, test := range map[string]struct{ code, want, console string }{
 		"fuel":     {"console.log('first', 1); console.error('é'); for (;;) {}", "used up its fuel limit", `["first 1","error: é"]`},
 		"a crash":  {"console.log('before'); Object.prototype.toJSON = () => 'pwned'; Promise.prototype.then = null; JSON.stringify = null; return 1", "crashed", `["before"]`},

@@ -5,17 +5,13 @@ import { decode, encode, system } from "../../../sdk/javascript/wasm/system.js";
 const BATCH = 64; // most calls of one operation, which the host checks
 
 /** The error of a call that failed. */
-class ToolError extends Error {
-  constructor(tool) {
-    super(); // at the time of the call, so that the stack has the line of the script
-    this.name = "ToolError";
-    this.tool = tool;
-  }
-}
+class ToolError extends Error {}
+Object.defineProperty(ToolError.prototype, "name", { value: "ToolError", configurable: true, writable: true });
 
 const setTimer = globalThis.setTimeout; // timers run when no other job is left
 
 export class Calls {
+  #functions = Object.create(null); // by the name of the tool
   #queue = [];
   #scheduled = false;
   #note;
@@ -26,23 +22,11 @@ export class Calls {
   }
 
   /** Calls a tool by its name; it returns a promise of its value as declared, or of its text. */
-  call = (name, args = {}) => {
-    const error = new ToolError(String(name));
-    if (args === null || typeof args !== "object" || Array.isArray(args)) {
-      error.message = `the arguments of a tool are an object: call it with {name: value}`;
-      return Promise.reject(error);
-    }
-    return new Promise((resolve, reject) => {
-      this.#queue.push({ request: `{"name":${JSON.stringify(String(name))},"arguments":${JSON.stringify(args)}}`, resolve, reject, error });
-      if (this.#scheduled) return;
-      this.#scheduled = true;
-      setTimer(() => this.#flush());
-    });
-  };
+  call = (name, args) => this.#function(String(name))(args);
 
   /** Has a function for each name. An object of promises must not look like one, and JSON must not call a tool. */
   tools = new Proxy(Object.freeze(Object.create(null)), {
-    get: (_, name) => (typeof name !== "string" || name === "then" || name === "toJSON" ? undefined : (args) => this.call(name, args)),
+    get: (_, name) => (typeof name !== "string" || name === "then" || name === "toJSON" ? undefined : this.#function(name)),
   });
 
   /** The number of calls that were not made. */
@@ -50,21 +34,46 @@ export class Calls {
     return this.#queue.length;
   }
 
+  /** Returns the function that calls a tool. */
+  #function(tool) {
+    return (this.#functions[tool] ??= this.#caller(tool));
+  }
+
+  #caller(tool) {
+    const begin = `{"name":${JSON.stringify(tool)},"arguments":`;
+    return (args = {}) => {
+      const error = new Error(); // at the time of the call, so that the stack has the line of the script
+      if (args === null || typeof args !== "object" || Array.isArray(args)) {
+        return Promise.reject(toolError(error, tool, "the arguments of a tool are an object: call it with {name: value}"));
+      }
+      return new Promise((resolve, reject) => {
+        this.#queue.push({ request: begin + JSON.stringify(args), resolve, reject, error, tool });
+        if (this.#scheduled) return;
+        this.#scheduled = true;
+        setTimer(() => this.#flush());
+      });
+    };
+  }
+
   #flush() {
     const batch = this.#queue.splice(0, BATCH);
     this.#scheduled = this.#queue.length > 0;
     if (this.#scheduled) setTimer(() => this.#flush());
-    const request = `{"op":"tools/call","params":[${batch.map((one) => one.request).join()}]}`;
+    const request = `{"op":"tools/call","params":[${batch.map((one) => one.request).join("},")}}]}`;
     const answer = JSON.parse(decode(system.hostCall(encode(request))));
-    for (const [i, { resolve, reject, error }] of batch.entries()) {
-      const result = Array.isArray(answer) ? answer[i] : { error: answer.error.message };
-      for (const note of result.notes ?? []) this.#note(`${error.tool}: ${note}`);
-      if (result.error === undefined) {
-        resolve(result.value);
-        continue;
-      }
-      error.message = result.error;
-      reject(error);
+    const refused = Array.isArray(answer) ? undefined : { error: answer.error.message };
+    for (let i = 0; i < batch.length; i++) {
+      const call = batch[i];
+      const result = refused ?? answer[i];
+      if (result.notes !== undefined) for (const note of result.notes) this.#note(`${call.tool}: ${note}`);
+      if (result.error === undefined) call.resolve(result.value);
+      else call.reject(toolError(call.error, call.tool, result.error));
     }
   }
+}
+
+/** Makes an error that has the stack of a call that of the call's failure. */
+function toolError(error, tool, message) {
+  Object.setPrototypeOf(error, ToolError.prototype);
+  return Object.assign(error, { message, tool });
 }

@@ -1,7 +1,8 @@
 /** Describes what a script has thrown, with positions in the script. */
 
 const HEAD = 2; // lines that the engine adds before the body of a function
-const MAX_FRAMES = 10;
+const MAX_FRAMES = 5;
+Error.stackTraceLimit = MAX_FRAMES;
 const MAX_MESSAGE = 4000;
 
 /** Returns the error's name, message, the line and column, and a text of all of them. */

@@ -15,12 +15,14 @@ const AsyncFunction = (async () => {}).constructor;
 removeClocks();
 addJSON();
 
+// A script has an instance of its own, so what it uses is made when the module is loaded.
+const out = new Console();
+const calls = new Calls((line) => out.note(line));
+const rejected = new Map(); // promises that nothing has handled, with their reasons
+setRejected((promise, reason, handled) => (handled ? rejected.delete(promise) : rejected.set(promise, reason)));
+globalThis.console = out.api;
+
 plugin.tool("run_script", async ({ code, arguments: args = {} }) => {
-  const out = new Console();
-  const calls = new Calls((line) => out.note(line));
-  const rejected = new Map(); // promises that nothing has handled, with their reasons
-  setRejected((promise, reason, handled) => (handled ? rejected.delete(promise) : rejected.set(promise, reason)));
-  globalThis.console = out.api;
   let outcome;
   try {
     const run = new AsyncFunction("args", "tools", "call", code);

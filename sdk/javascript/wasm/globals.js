@@ -1,6 +1,6 @@
 /** Globals that scripts expect and the engine does not have. */
 
-import { decode, encode, log, runJob, system } from "./system.js";
+import { decode, encode, log, runJobs, system } from "./system.js";
 
 globalThis.TextEncoder ??= class TextEncoder {
   get encoding() {
@@ -88,11 +88,13 @@ globalThis.setTimeout = (callback, delay, ...args) => schedule(callback, delay, 
 globalThis.setInterval = (callback, delay, ...args) => schedule(callback, delay, args, true);
 globalThis.clearTimeout = globalThis.clearInterval = (timer) => void timers.delete(timer);
 
+const JOBS = 32; // that are run before done is asked again: entering the engine takes longer than a small job
+
 /** Runs jobs and timers until done returns true; it returns false if nothing is left to run. */
 export function runUntil(done) {
   for (;;) {
     if (done()) return true;
-    if (runJob()) continue;
+    if (runJobs(JOBS)) continue;
     if (timers.size === 0) return false;
     let first;
     for (const [id, timer] of timers) if (!first || timer.at < first[1].at) first = [id, timer];

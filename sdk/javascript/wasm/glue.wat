@@ -189,7 +189,12 @@
     (if (i32.gt_u (local.get $argc) (i32.const 4)) (then (local.set $d (call $int (local.get $argv) (i32.const 4)))))
     (if (i32.gt_u (local.get $argc) (i32.const 5)) (then (local.set $e (call $int (local.get $argv) (i32.const 5)))))
     (if (i32.gt_u (local.get $argc) (i32.const 6)) (then (local.set $f (call $int (local.get $argv) (i32.const 6)))))
-    (if (i32.eq (local.get $operation) (i32.const 10)) (then (return (call $execute_pending_job))))
+    (if (i32.eq (local.get $operation) (i32.const 10)) (then ;; runs up to a jobs, and returns their number
+      (loop $next
+        (if (call $execute_pending_job) (then
+          (local.set $b (i32.add (local.get $b) (i32.const 1)))
+          (br_if $next (i32.lt_u (local.get $b) (local.get $a))))))
+      (return (local.get $b))))
     (if (i32.eq (local.get $operation) (i32.const 11)) (then (unreachable)))
     (if (i32.eq (local.get $operation) (i32.const 12)) (then
       (call $input (local.get $a) (local.get $b))

@@ -39,8 +39,8 @@ export const decode = (bytes) => (bytes.length === 0 ? "" : decodeAt(address(byt
 export const setEntry = (entry) => call(3, entry);
 export const setRejected = (rejected) => call(4, rejected);
 export const sourceMap = () => call(5);
-/** Runs a job of the engine's queue, and returns whether there was one. */
-export const runJob = () => call(10) !== 0;
+/** Runs jobs of the engine's queue, at most max, and returns whether there was one. */
+export const runJobs = (max) => call(10, max) !== 0;
 
 /** Returns the request of a call. */
 export function input(length) {
