@@ -209,7 +209,7 @@ func (d *Dir) Load(ctx context.Context) (*Skill, error) {
 		s.Files = append(s.Files, File{name, userfile.Digest(content), st.Size})
 		if name == FileName {
 			err = s.readInstructions(content)
-		} else if strings.EqualFold(path.Ext(name), ".md") {
+		} else if isProse(name) {
 			err = checkText(content)
 		}
 		if err != nil {
@@ -227,6 +227,15 @@ func (d *Dir) Load(ctx context.Context) (*Skill, error) {
 	}
 	slices.SortFunc(s.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return s, nil
+}
+
+// isProse reports whether a file has text that people review and models read, by its name.
+func isProse(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".md", ".markdown", ".mdx", ".txt":
+		return true
+	}
+	return false
 }
 
 // Read returns the content of a file that Load has found. It fails if the content has changed since.

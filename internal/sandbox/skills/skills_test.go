@@ -116,6 +116,8 @@ func TestLoadRefuses(t *testing.T) {
 		"escaped hidden text":     {map[string]string{"demo/SKILL.md": "---\nname: demo\ndescription: \"a\\u202eb\"\n---\n"}, "SKILL.md: line 3: an escape stands for a character that is invisible"},
 		"escape in a key":         {map[string]string{"demo/SKILL.md": "---\nname: demo\ndescription: d\n\"a\\u200b\": x\n---\n"}, "SKILL.md: line 4: an escape"},
 		"SKILL.md is a directory": {map[string]string{"demo/SKILL.md/a": ""}, "there is no SKILL.md"},
+		"hidden text, markdown":   {map[string]string{"demo/SKILL.md": head, "demo/b.markdown": "\u200b"}, "b.markdown: line 1 has a character that is invisible"},
+		"hidden plain text":       {map[string]string{"demo/SKILL.md": head, "demo/b.txt": "\u202e"}, "b.txt: line 1 has a character that is invisible"},
 		"hidden text in capitals": {map[string]string{"demo/SKILL.md": head, "demo/B.MD": "\u200b"}, "B.MD: line 1 has a character that is invisible"},
 		"not UTF-8":               {map[string]string{"demo/SKILL.md": head + "\xff"}, "SKILL.md: it is not UTF-8"},
 		"deep directories":        {map[string]string{"demo/SKILL.md": head, "demo/" + deep + "x": ""}, "more than 8 directories deep"},
