@@ -79,7 +79,7 @@ func newTestPod(t *testing.T, dir string) *testPod {
 		}
 	}
 	for _, dir := range []string{"/etc/bulkhead-server", "/run/secrets/bulkhead"} { // fsGroup
-		for _, file := range []string{"bulkhead.toml", "token"} {
+		for _, file := range []string{"bulkhead.toml", "token", "state-keys"} {
 			if path := filepath.Join(p.files.root+dir, file); exists(path) {
 				if err := os.Chown(path, 0, user); err != nil {
 					t.Fatal(err)

@@ -256,7 +256,7 @@ func newPodFiles(t *testing.T, dir string) podFiles {
 		text = strings.Replace(text, `"required"`, `"available"`, 1)
 	}
 	files.mount(t, "etc/bulkhead-server", map[string]string{"bulkhead.toml": files.paths.Replace(text)})
-	files.mount(t, "run/secrets/bulkhead", map[string]string{"token": podToken})
+	files.mount(t, "run/secrets/bulkhead", map[string]string{"token": podToken, "state-keys": strings.Repeat("k", 32)})
 	for _, p := range kubernetesConfigs(t)[dir].Projects {
 		putFile(t, root+p.Path+"/notes.txt", "of "+p.Name)
 		if err := os.MkdirAll(root+filepath.Dir(p.State), 0o755); err != nil {
