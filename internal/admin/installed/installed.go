@@ -11,6 +11,8 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/terminal"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
@@ -40,13 +42,25 @@ type Plugin struct {
 	Imported                   bool
 	SignedBy                   string   // the key with which the archive was signed; empty: none is known
 	MustBeSigned               string   // the key that the config requires
-	Newer                      []string // versions of it that were fetched, and are not those of the config
+	Newer                      []Update // later versions of the same source that were fetched, the latest first
 	Pins                       []install.Pin
 	Commands                   []Command
 }
 
 // Command is a command for a terminal.
 type Command struct{ Line, Does string }
+
+// Update is a version of a plugin that was fetched, and what it asks for compared with the one in the config.
+type Update struct {
+	Version string
+	Changes []review.Change
+	More    bool   // whether it asks for more
+	Problem string // why there is no comparison
+	Command Command
+}
+
+// maxNewer bounds the updates that are compared.
+const maxNewer = 3
 
 // Pinned reports whether the config pins the manifest, and everything matches.
 func (p *Plugin) Pinned() bool {
@@ -113,16 +127,43 @@ func describe(o discovery.Options, p *catalog.Plugin, pins []install.Pin, stored
 			d.Pins = append(d.Pins, pin)
 		}
 	}
+	var newer []store.Item
 	for _, item := range stored {
 		switch {
 		case item.Digest == p.Entry.SHA256 && p.Entry.From != "":
 			d.Fetched, d.Imported, d.SignedBy = item.Origin.Fetched, item.Origin.Imported, item.Origin.Signer
-		case item.Problem == nil && item.Name == p.Name && semver.Compare("v"+item.Version, "v"+d.Version) > 0:
-			d.Newer = append(d.Newer, item.Version)
+		case item.Problem == nil && item.Name == p.Name && semver.Compare("v"+item.Version, "v"+d.Version) > 0 && isSameSource(&d, item):
+			newer = append(newer, item)
 		}
+	}
+	slices.SortFunc(newer, func(a, b store.Item) int { return semver.Compare("v"+b.Version, "v"+a.Version) })
+	for _, item := range newer[:min(len(newer), maxNewer)] {
+		d.Newer = append(d.Newer, compare(o, &d, item))
 	}
 	d.Commands = commands(o, &d)
 	return d
+}
+
+// isSameSource reports whether an item of the store is from where d is: another source can offer a plugin of the same name.
+func isSameSource(d *Plugin, item store.Item) bool {
+	have, err := source.Parse(d.From, "/")
+	if err != nil {
+		return false
+	}
+	other, err := source.Parse(item.Origin.From, "/")
+	return err == nil && other.Series(item.Version) == have.Series(d.Version)
+}
+
+// compare returns the update of d to an item of the store.
+func compare(o discovery.Options, d *Plugin, item store.Item) Update {
+	u := Update{Version: item.Version, Command: Command{terminal.Command(o, "update", "--to", item.Version, d.Name), "updates it to " + item.Version + ", after your consent if it asks for more"}}
+	found, err := install.Compare(o, d.Dir, item.Dir)
+	if err != nil {
+		u.Problem = err.Error()
+		return u
+	}
+	u.Changes, u.More = found.Changes, found.More
+	return u
 }
 
 // commands returns what a person might want to do with a plugin.

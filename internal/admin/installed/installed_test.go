@@ -3,6 +3,7 @@ package installed
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,10 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/source"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/signature"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
@@ -69,5 +74,52 @@ func TestCommandsOfFetchedPluginsAskForUpdates(t *testing.T) {
 	got := commands(discovery.Options{}, &Plugin{Name: "it's", From: "https://plugins.example/it.plugin.tar"})
 	if len(got) == 0 || got[0].Line != `bulkhead update --check 'it'\''s'` {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestFetchedVersionsHaveTheDifference has a later version of the same source in the store, and one of another source.
+func TestFetchedVersionsHaveTheDifference(t *testing.T) {
+	w := admintest.New(t)
+	add := func(version, more string) string {
+		t.Helper()
+		if more != "" {
+			w.Version(t, "first", version, more)
+		}
+		reference, err := source.Parse(w.Archive(t, "first", version), "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		staged, err := install.Stage(t.Context(), &source.Fetcher{}, reference, signature.Key{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer staged.Close()
+		p, err := install.Propose(w.Options(), install.Addition{Staged: staged, Repin: version != "1.0.0"})
+		if err == nil {
+			err = p.Write(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Read(t, "work/bulkhead.toml")
+	}
+	w.Plugin(t, "first", "")
+	before := add("1.0.0", "")
+	add("1.1.0", "[capabilities]\nhttp = ['https://a.example']\n")
+	w.Config(t, before)
+	all, err := List(w.Options())
+	if err != nil || len(all.Plugins) != 1 || len(all.Plugins[0].Newer) != 1 {
+		t.Fatalf("got %+v, %v", all, err)
+	}
+	u := all.Plugins[0].Newer[0]
+	if u.Version != "1.1.0" || !u.More || u.Problem != "" || !slices.ContainsFunc(u.Changes, func(c review.Change) bool { return c.More && strings.Contains(c.New+c.Words, "https://a.example") }) {
+		t.Errorf("got %+v", u)
+	}
+	if want := "bulkhead update --to 1.1.0 first --config "; !strings.HasPrefix(u.Command.Line, want) {
+		t.Errorf("the command is %q, want %q", u.Command.Line, want)
+	}
+	w.Config(t, strings.Replace(before, "archives/", "elsewhere/", 1))
+	if all, err = List(w.Options()); err != nil || len(all.Plugins) != 1 || len(all.Plugins[0].Newer) != 0 {
+		t.Errorf("a version of another source counts as an update: %+v, %v", all, err)
 	}
 }
