@@ -67,5 +67,12 @@ func (e *examination) audit() {
 			return
 		}
 	}
-	e.ok("audit", "%s%s; on_failure = %q%s%s", log.File, also, log.OnFailure, metrics, spans)
+	live := ""
+	switch asked := e.parsed.Audit.Live; {
+	case asked != log.Live:
+		live = fmt.Sprintf("; no live state: %s:%d forbids it", e.bound.File, e.bound.AuditLine)
+	case asked:
+		live = "; servers offer their live state"
+	}
+	e.ok("audit", "%s%s; on_failure = %q%s%s%s", log.File, also, log.OnFailure, metrics, spans, live)
 }

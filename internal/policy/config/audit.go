@@ -108,14 +108,15 @@ func (a *Audit) MetricsAt() Metrics {
 // HasLiveState reports whether the user's other programs can read the live state of servers. a may be nil.
 func (a *Audit) HasLiveState() bool { return a != nil && a.Live }
 
+const keyLive = "live"
+
 // readLive reads the key live on a system with that GOOS.
 func readLive(t *tomlfile.Table, system string) bool {
-	const key = "live"
-	if system == "windows" && t.Bool(key, false) {
-		t.Fault(key, "needs a socket that only the user can read, which this program has on other systems than Windows", "remove it")
+	if system == "windows" && t.Bool(keyLive, false) {
+		t.Fault(keyLive, "needs a socket that only the user can read, which this program has on other systems than Windows", "remove it")
 		return false
 	}
-	return t.Bool(key, false)
+	return t.Bool(keyLive, false)
 }
 
 // readFile validates the absolute path *file, which is the value of key in t, and cleans *file. name is the full name of key.

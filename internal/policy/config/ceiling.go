@@ -30,7 +30,9 @@ type Ceiling struct {
 	// NoMetrics is set if the ceiling forbids metrics.
 	NoMetrics bool
 	// NoTraces is set if the ceiling forbids traces.
-	NoTraces         bool
+	NoTraces bool
+	// NoLive is set if the ceiling forbids that servers offer their live state.
+	NoLive           bool
 	HTTP             HTTPBounds
 	Sources          Sources
 	All              Bounds    // bounds that apply to every plugin
@@ -88,6 +90,7 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 		AuditLine:   audit.Line(),
 		NoMetrics:   !audit.Bool(keyMetrics, true),
 		NoTraces:    !audit.Bool(keyOTLP, true),
+		NoLive:      !audit.Bool(keyLive, true),
 		HTTP:        readHTTPBounds(root.Table("http")),
 		Sources:     readSources(root.Table("sources")),
 		All:         readBounds(all, checkCeilingPath),
@@ -232,6 +235,7 @@ func (c *Ceiling) NarrowAudit(a *Audit) *Audit {
 	if c.NoTraces {
 		narrowed.Traces = Traces{}
 	}
+	narrowed.Live = a.Live && !c.NoLive
 	for _, to := range c.AuditAlso {
 		if !a.HasCopy(to) {
 			narrowed.Also = append(slices.Clip(narrowed.Also), to)

@@ -28,3 +28,20 @@ func TestLiveStateIsOffByDefault(t *testing.T) {
 		t.Error("the live state is a part of the log, or of no comparison")
 	}
 }
+
+// TestCeilingForbidsLiveState also checks that a ceiling adds none.
+func TestCeilingForbidsLiveState(t *testing.T) {
+	for text, want := range map[string]bool{"[audit]\nlive = false\n": false, "[audit]\nlive = true\n": true, "": true} {
+		c, problems := ParseCeiling("/ceiling.toml", []byte(text))
+		if err := problems.Err(); err != nil {
+			t.Fatal(err)
+		}
+		asked := &Audit{Live: true}
+		if got := c.NarrowAudit(asked).HasLiveState(); got != want || !asked.Live {
+			t.Errorf("%q: the live state is offered: %v", text, got)
+		}
+		if c.NarrowAudit(&Audit{}).HasLiveState() {
+			t.Errorf("%q offers a live state that the config does not", text)
+		}
+	}
+}

@@ -118,6 +118,9 @@ func (f *Found) applyCeiling() error {
 	if c.NoTraces && f.Audit.TracesTo() != (config.Traces{}) {
 		f.Options.Log.Warn(fmt.Sprintf("%s: audit.otlp: nothing is traced: %s:%d forbids traces", f.Config, c.File, c.AuditLine))
 	}
+	if c.NoLive && f.Audit.HasLiveState() {
+		f.Options.Log.Warn(fmt.Sprintf("%s: audit.live: no state is offered: %s:%d forbids it", f.Config, c.File, c.AuditLine))
+	}
 	f.Audit = c.NarrowAudit(f.Audit)
 	if c.Memory > 0 || c.Confined {
 		server := config.Server{}
