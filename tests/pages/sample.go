@@ -44,6 +44,7 @@ fs = [{ path = "${project}", access = "r" }]
 path = "PLUGINS/filesystem"
 deny_tools = ["move_file"]
 approve_tools = ["write_file"]
+limits = { ask = "1h" }
 fs = [
   { path = "${project}", access = "rw" },
   { path = 'DIR/notes', access = "rw" },
@@ -69,7 +70,7 @@ path = "PLUGINS/time"
 
 [[plugins]]
 path = 'DIR/misbehave'
-limits = { time = "1h", concurrency = 2 }
+limits = { time = "1h", queue = "1h", concurrency = 2 }
 `
 
 // sample is an installation, with servers whose calls run, and a running `bulkhead ui` of it.
