@@ -48,6 +48,7 @@ func unexpected(body string) string {
 func TestNamesAreEscapedOnEveryPage(t *testing.T) {
 	w := admintest.NewGranted(t)
 	w.Plugin(t, "wide", "[capabilities]\nfs = [{ path = \"${project}\", access = \"rw\", why = '''<script>alert(1)</script>''' }]\n")
+	w.Write(t, "plugins/wide/plugin.toml", strings.NewReplacer(`"Made for a test."`, quoteTOML(hostileNames[0]+hostileNames[4]), `"reads"`, quoteTOML(hostileNames[1])).Replace(w.Read(t, "plugins/wide/plugin.toml")))
 	var dirs strings.Builder
 	for i, name := range hostileNames {
 		if strings.Contains(name, "/") { // components of paths
@@ -77,6 +78,9 @@ func TestNamesAreEscapedOnEveryPage(t *testing.T) {
 		if got := answer.Header.Get("Content-Type"); got != "text/html; charset=utf-8" {
 			t.Errorf("%s has the type %q", path, got)
 		}
+	}
+	if _, body := r.request(http.MethodGet, "/plugins", cookie); !strings.Contains(body, "<p>&lt;script&gt;alert(1)&lt;/script&gt;&lt;/title&gt;") {
+		t.Errorf("the page Plugins lacks the description:\n%s", body)
 	}
 	_, body := r.request(http.MethodGet, "/grants", cookie)
 	for _, want := range []string{"&lt;script&gt;alert(1)&lt;∕script&gt;", "dirs/h·gnp.exe"} {
