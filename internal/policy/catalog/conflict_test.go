@@ -126,9 +126,12 @@ func TestOrderOfConfigDecidesBetweenPluginsInConflict(t *testing.T) {
 		c := look(t, w)
 		wantConflict(t, c, `both claim the prompt "y"`)
 		for prompt, owner := range map[string]string{"x": "a", "y": "b"} {
-			if got := c.WithPrompt(prompt); len(got) != 1 || got[0].Name != owner {
+			if got := c.WithPrompt(prompt); len(got) != 1 || got[0].Name != owner || !c.ClaimsPrompt(prompt) {
 				t.Errorf("the plugins with the prompt %s: got %v", prompt, got)
 			}
+		}
+		if any := look(t, hosttest.New(t, hosttest.Offering("a", "prompts = true", "{}"), config("a"))); any.ClaimsPrompt("x") || c.ClaimsPrompt("z") || len(any.WithPrompt("x")) != 1 {
+			t.Error("a prompt that no manifest names is claimed")
 		}
 	})
 	t.Run("resources", func(t *testing.T) {
