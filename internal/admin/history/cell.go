@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 )
 
 // Key is what calls are counted by. Its strings are untrusted, as those of the log. A tool or a client of which only a bounded number
@@ -183,7 +184,7 @@ func (s *Stats) count(e *audit.Entry) {
 	switch {
 	case outcome == audit.Denied:
 		s.refuse(Refusal{Code: bounded(e.Code), Count: 1, Last: e.Time})
-	case outcome != audit.Asked: // the time until the question says nothing about the call
+	case outcome != audit.Asked && e.Code != string(engine.CodeQueue): // the time until a question, or of waiting in vain, says nothing about the call
 		add((*map[int]int64)(&s.Durations), bucketOf(plausible(e.Duration)), 1)
 		s.Longest = max(s.Longest, plausible(e.Duration))
 	}

@@ -38,19 +38,29 @@ func (s *Stats) Figures() Figures {
 	}
 }
 
-// Slowest returns the tools by their 95th percentile, the slowest first.
+// fewCalls is the number of calls below which a percentile says more about one call than about the tool.
+const fewCalls = 5
+
+// Slowest returns the tools by their 95th percentile, the slowest first; those with fewer than fewCalls that have a duration come last.
 func (s *Summary) Slowest() []Row {
 	type timed struct {
 		Row
+		few int // 1: there are few calls
 		p95 time.Duration
 	}
 	var all []timed
 	for _, row := range s.Tools {
-		if len(row.Durations) > 0 {
-			all = append(all, timed{row, row.Durations.Percentile(0.95)})
+		calls := row.Durations.Calls()
+		if calls == 0 {
+			continue
 		}
+		t := timed{Row: row, p95: row.Durations.Percentile(0.95)}
+		if calls < fewCalls {
+			t.few = 1
+		}
+		all = append(all, t)
 	}
-	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(b.p95, a.p95) })
+	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Or(a.few-b.few, cmp.Compare(b.p95, a.p95)) })
 	rows := make([]Row, len(all))
 	for i, t := range all {
 		rows[i] = t.Row

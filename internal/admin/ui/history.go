@@ -30,7 +30,7 @@ type historyModel struct {
 	Begins      time.Time
 	Step        time.Duration
 	Total       history.Figures
-	Slowest     string // tool with the highest p95, and that
+	Slowest     string // tool with the highest p95, that, and of how many calls
 	Lost        int64
 	Damaged     int64
 	Charts      []historyChart
@@ -197,7 +197,11 @@ func (m *historyModel) fill(s *history.Summary, query url.Values) {
 		m.Steps = append(m.Steps, historyStep{s.From.Add(time.Duration(i) * s.Step), s.Series[i].Figures()})
 	}
 	if slowest := s.Slowest(); len(slowest) > 0 {
-		m.Slowest = slowest[0].Called() + ", p95 " + chart.Duration(time.Duration(slowest[0].Figures().P95)*time.Microsecond)
+		calls := "1 call"
+		if n := slowest[0].Durations.Calls(); n > 1 {
+			calls = chart.Count(n) + " calls"
+		}
+		m.Slowest = slowest[0].Called() + ", p95 " + chart.Duration(time.Duration(slowest[0].Figures().P95)*time.Microsecond) + " of " + calls
 	}
 	m.Charts = historyCharts(m.Steps, s.Step)
 	refused, more := firstRows(s.Refused())

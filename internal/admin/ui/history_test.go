@@ -79,7 +79,7 @@ func TestHistorySelectsByLinks(t *testing.T) {
 		`{"time":"TIME","kind":"refused","plugin":"git","method":"tools/call","tool":"git_push","principal":"token:ci","outcome":"denied","code":"not_granted"}`)
 	for path, want := range map[string][]string{
 		"/history": {
-			"notes_add", "git_log, p95 9s", `href="./history?tool=git_log"`, `href="./history?client=editor&#43;1"`, `href="./history?range=year"`, "git_push", "not_granted", "bulkhead audit --summary --since 7d",
+			"notes_add", "git_log, p95 9s of 1 call<", `href="./history?tool=git_log"`, `href="./history?client=editor&#43;1"`, `href="./history?range=year"`, "git_push", "not_granted", "bulkhead audit --summary --since 7d",
 		},
 		"/history?client=token%3Aci&range=month": {
 			"Only the client <code>token:ci</code>", `href="./history?range=month"`, "!notes_add", "git_log", "--since 30d --client token:ci",
