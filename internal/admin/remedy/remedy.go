@@ -4,6 +4,7 @@ package remedy
 
 import (
 	"cmp"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ type Refusal struct {
 type Remedy struct {
 	At      []config.Position // the lines that decide, or to which a key is added
 	Why     string            // why the item is not granted
-	Key     string            // key of the plugin's table that decides, or that is missing; empty: the line is that of another table
+	Key     string            // key of the plugin's table, or limit of its manifest, that decides, or that is missing; empty: the line is that of another table
 	Allow   string            // TOML: what the key needs; empty: it depends
 	Command string            // that explains it in a terminal
 }
@@ -137,6 +138,10 @@ func tokenNames(o discovery.Options) map[string]string {
 
 // place sets the lines that decide, and why: those of the answers if they tell, else that of the key in the plugin's table.
 func (f *Finder) place(r *Remedy, plugin string, answers []review.Answer) {
+	if limit, ok := strings.CutPrefix(r.Key, "limits."); ok {
+		f.placeLimit(r, plugin, limit)
+		return
+	}
 	i := slices.IndexFunc(answers, func(a review.Answer) bool { return !a.Allowed })
 	if i >= 0 {
 		r.Why, r.At = answers[i].Why, answers[i].At
@@ -157,6 +162,20 @@ func (f *Finder) place(r *Remedy, plugin string, answers []review.Answer) {
 	case !slices.ContainsFunc(r.At, func(p config.Position) bool { return f.isIn(entry, p) }):
 		r.Key, r.Allow = "", "" // another table decides
 	}
+}
+
+// placeLimit sets where a limit comes from: the config, the ceiling, the manifest or, without a line, a default.
+func (f *Finder) placeLimit(r *Remedy, plugin, limit string) {
+	at := slices.IndexFunc(f.view.Plugins, func(p *catalog.Plugin) bool { return p.Name == plugin })
+	if at < 0 {
+		return
+	}
+	described := explain.PolicyOf(f.options, f.view, f.view.Plugins[at])
+	if described.Policy == nil {
+		return
+	}
+	i := slices.IndexFunc(described.Limits, func(l review.LimitRule) bool { return l.Key == limit })
+	r.Why, r.At = fmt.Sprintf("the limit of %s is %s", described.Limits[i].Value, described.Limits[i].By), described.Limits[i].At
 }
 
 // isIn reports whether a line is in the table of a plugin.

@@ -3,6 +3,7 @@
 package remedy
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -117,5 +118,26 @@ func TestCommandsChooseTheSameConfig(t *testing.T) {
 	want := "bulkhead policy first --config " + w.Path("work/bulkhead.toml") + " --project '" + w.Path("my project") + "'"
 	if r := f.Find(Refusal{Plugin: "first", Op: "git/branch"}); r.Command != want {
 		t.Errorf("got %s, want %s", r.Command, want)
+	}
+}
+
+// TestLimitsHaveTheirSource has limits of the config's table, of the manifest and of neither.
+func TestLimitsHaveTheirSource(t *testing.T) {
+	w, _ := installation(t, "[[plugins]]\npath = \"../plugins/first\"\nlimits = { time = '1s' }\n")
+	manifest := w.Read(t, "plugins/first/plugin.toml")
+	w.Write(t, "plugins/first/plugin.toml", manifest+"\n[limits]\noutput = '1MiB'\n")
+	view, err := catalog.Look(w.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := New(w.Options(), view)
+	for code, want := range map[string]struct{ at, key, why string }{
+		"timeout":          {"bulkhead.toml:3", "limits.time", "1s is limits (bulkhead.toml:3)"},
+		"output_too_large": {fmt.Sprintf("plugin.toml:%d", strings.Count(manifest, "\n")+2), "limits.output", "is limits of plugin.toml"},
+		"memory":           {"", "limits.memory", "is the default"},
+	} {
+		if r := f.Find(Refusal{Plugin: "first", Code: code}); r.firstLine() != want.at || r.Key != want.key || !strings.Contains(r.Why, want.why) {
+			t.Errorf("%s: got %+v", code, r)
+		}
 	}
 }

@@ -71,7 +71,7 @@ type ToolRule struct {
 type LimitRule struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
-	By    string `json:"by"`
+	Reason
 }
 
 // FilterRules are the allow list and the deny list for the names of prompts, or for the URIs of resources.
@@ -224,6 +224,7 @@ func (s Subject) limitRule(i int, l manifest.Limit) LimitRule {
 	for _, c := range s.Grant.Cuts {
 		if c.Key == "limits."+l.Key {
 			r.By = fmt.Sprintf("%s, instead of %s", strings.TrimSuffix(c.Why, " allows no more"), c.What)
+			r.At = positions(c.At)
 			return r
 		}
 	}
@@ -231,11 +232,11 @@ func (s Subject) limitRule(i int, l manifest.Limit) LimitRule {
 	case l.Value == 0:
 		r.By = "no limit is set"
 	case own.Value == l.Value:
-		r.By = fmt.Sprintf("limits (%s)", s.Entry.At("limits"))
+		r.By, r.At = fmt.Sprintf("limits (%s)", s.Entry.At("limits")), positions(s.Entry.Position("limits"))
 	case own.Value == 0 && all.Value == l.Value:
 		r.By = fmt.Sprintf("defaults.limits (%s)", s.defaultsAt("limits."+l.Key))
 	case need.Value == l.Value:
-		r.By = "limits of " + manifest.FileName
+		r.By, r.At = "limits of "+manifest.FileName, positions(s.inManifest(s.Manifest.LimitsLine))
 	case need.Value > l.Value:
 		r.By = fmt.Sprintf("the maximum without a config setting; %s asks for %s", manifest.FileName, need.Text)
 	default:

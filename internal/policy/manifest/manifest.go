@@ -40,6 +40,7 @@ type Manifest struct {
 	Server       Server
 	Capabilities Capabilities
 	Limits       Limits
+	LimitsLine   int // line of the table limits; 0: there is none
 	Offers       Offers
 	Tools        []Tool        // the tools in the file's order
 	Skills       []Skill       // the skills in the file's order

@@ -116,7 +116,7 @@ returns = { type = "array" }
 	}
 	yes, no := true, false
 	want := &manifest.Manifest{
-		Name: "notes", NameLine: 4, Version: "1.2.3-rc.1+b7", Description: "Notes.", License: "MIT",
+		Name: "notes", NameLine: 4, LimitsLine: 38, Version: "1.2.3-rc.1+b7", Description: "Notes.", License: "MIT",
 		Validate: manifest.ValidatePlugin, Write: manifest.WriteOptIn, Reads: "concurrent",
 		Module: manifest.Module{File: "out/notes.wasm", Line: 13, Kind: "abi-1",
 			SHA256: "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"},
