@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/live"
 )
 
 const (
@@ -42,7 +43,25 @@ func (u *Use) read(ctx context.Context, o discovery.Options, view *catalog.Catal
 		u.Reason = "the audit log has no calls yet"
 	}
 	u.Short = u.From.After(u.Before)
+	addRunning(ctx, o, uses)
 	return uses
+}
+
+// addRunning adds the uses by calls that have not ended, which no log has yet, of the servers that offer their state. Without it, the log is
+// all that is known: the page Live has the reason.
+func addRunning(ctx context.Context, o discovery.Options, uses map[string]time.Time) {
+	state, err := discovery.StateDir(o.System)
+	if err != nil || state == "" {
+		return
+	}
+	read, _ := live.Read(ctx, live.Dir(state))
+	for _, s := range read.Servers {
+		for _, c := range s.Calls {
+			if key := useKey(c.Plugin, c.Tool); c.Since.After(uses[key]) {
+				uses[key] = c.Since
+			}
+		}
+	}
 }
 
 func (u *Use) count(ctx context.Context, o discovery.Options, log string) (map[string]time.Time, error) {
