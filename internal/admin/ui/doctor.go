@@ -2,8 +2,8 @@ package ui
 
 import (
 	"context"
+	"fmt"
 	"net/url"
-	"slices"
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/doctor"
@@ -13,7 +13,7 @@ import (
 
 // doctorModel is the content of the page.
 type doctorModel struct {
-	OK      bool
+	Verdict string
 	Command string // that shows the same in a terminal
 	Checks  []doctor.Check
 }
@@ -28,7 +28,29 @@ func doctorPage(o discovery.Options) Page {
 			return nil, context.Cause(ctx)
 		}
 		m := doctorModel{Command: terminal.Command(o, "doctor"), Checks: doctor.Examine(ctx, o)}
-		m.OK = !slices.ContainsFunc(m.Checks, func(c doctor.Check) bool { return c.Outcome == doctor.CheckFailed })
+		m.Verdict = verdict(m.Checks)
 		return m, nil
 	}}
+}
+
+// verdict says how many checks failed, and how many have warned.
+func verdict(checks []doctor.Check) string {
+	n := map[string]int{}
+	for _, c := range checks {
+		n[c.Outcome]++
+	}
+	parts := [2]string{"No check failed", "no warnings"}
+	switch failed := n[doctor.CheckFailed]; {
+	case failed == 1:
+		parts[0] = "1 check failed"
+	case failed > 1:
+		parts[0] = fmt.Sprintf("%d checks failed", failed)
+	}
+	switch warnings := n[doctor.CheckWarning]; {
+	case warnings == 1:
+		parts[1] = "1 warning"
+	case warnings > 1:
+		parts[1] = fmt.Sprintf("%d warnings", warnings)
+	}
+	return parts[0] + "; " + parts[1] + "."
 }

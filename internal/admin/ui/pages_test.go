@@ -101,8 +101,8 @@ func TestPagesAreCompleteWithoutScripts(t *testing.T) {
 	cookie := r.open()
 	for path, want := range map[string][]string{
 		"/grants":  {"first_read", "denied by deny_tools", "/line?file=", "/narrow?plugin=first&amp;key=deny_tools&amp;what=first_read", "<title>first reads and writes ", "<caption>Tools of first</caption>", "of which 1 write", "file"},
-		"/plugins": {"<caption>Installed plugins</caption>", "bulkhead remove first", "This page asks no server", "bulkhead add --repin"},
-		"/doctor":  {"plugin broken", "does not ask for this variable", "remove it"},
+		"/plugins": {"<caption>Installed plugins</caption>", "bulkhead remove first", "This page asks no server", "for each plugin that was fetched", ">nothing; sha256 (bulkhead.toml:", ") could<", "bulkhead add --repin"},
+		"/doctor":  {"<strong>", " warning", "plugin broken", "does not ask for this variable", "remove it"},
 		"/narrow?plugin=first&key=deny_tools&what=first_read":                {"deny_tools = [&#34;first_write&#34;, &#34;first_read&#34;]", "replace the key at line 5", "tool", "first_read read", "bulkhead policy first"},
 		"/line?line=5&file=" + url.QueryEscape(w.Path("work/bulkhead.toml")): {"   5 ▶ deny_tools = [&#34;first_write&#34;]</mark>"},
 	} {
