@@ -41,7 +41,8 @@ type Plugin struct {
 	Tools    []Tool
 	Grants   []Grant
 	Breadth  Breadth
-	InConfig bool // whether a table of the config names it, which could grant less
+	InConfig bool   // whether a table of the config names it, which could grant less
+	Table    string // name of the client's table, which could withhold its tools; empty: there is none
 }
 
 // Tool is a tool that a plugin has.
@@ -75,6 +76,14 @@ type Breadth struct {
 	Broad                         []string // what contains all files of the user, or the public web
 }
 
+// CannotWrite reports whether directories and repositories are granted read-only, so that tools that write cannot change them.
+func (b Breadth) CannotWrite() bool {
+	return b.Directories+b.Repositories > 0 && b.Writable+b.WritableRepos == 0
+}
+
+// Writes reports whether its tools write something that it is granted, which web servers may be.
+func (b Breadth) Writes() bool { return b.Writing > 0 && (!b.CannotWrite() || b.Origins > 0) }
+
 // String says it in words, without what is zero.
 func (b Breadth) String() string {
 	with := func(n, special int, one, many, word string) string {
@@ -104,7 +113,7 @@ func (c Client) Unused() []UnusedTool {
 	for _, p := range c.Plugins {
 		for _, t := range p.Tools {
 			if t.Unused {
-				all = append(all, UnusedTool{p.Name, p.InConfig, t})
+				all = append(all, UnusedTool{&p, t})
 			}
 		}
 	}
@@ -113,9 +122,8 @@ func (c Client) Unused() []UnusedTool {
 
 // UnusedTool is an unused tool of a plugin.
 type UnusedTool struct {
-	Plugin   string
-	InConfig bool // whether a table of the config names the plugin
-	Tool
+	Plugin *Plugin
+	Tool   Tool
 }
 
 // Thing is something that plugins reach, with those that do.
@@ -155,6 +163,9 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 			if entry := view.Plugins[i].Entry; !view.Plugins[i].IsHost() {
 				plugin := newPlugin(described, entry, p.Use, uses)
 				plugin.measure(ctx, counted)
+				if g.At.File != "" {
+					plugin.Table = g.Client.Name
+				}
 				c.Plugins = append(c.Plugins, plugin)
 			}
 		}

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
@@ -199,7 +201,7 @@ func TestNarrowingsAreAcceptedAndRemoveWhatTheySay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newSample(t)
-			n, err := Narrow(w.Options(), c.plugin, c.key, strings.ReplaceAll(c.what, "$W", w.Dir))
+			n, err := Narrow(w.Options(), Less{Plugin: c.plugin, Key: c.key, What: strings.ReplaceAll(c.what, "$W", w.Dir)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -258,6 +260,63 @@ func removedFrom(w *admintest.Workspace, p *Picture, plugin, key, what string) e
 	return fmt.Errorf("there is no plugin %s", plugin)
 }
 
+// TestNarrowingsOfClientsChangeTheirTable has a table with read_only and one without a key.
+func TestNarrowingsOfClientsChangeTheirTable(t *testing.T) {
+	w := newSample(t)
+	n, err := Narrow(w.Options(), Less{Plugin: "first", Key: KeyTool, What: "first_write", Client: "ops"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Narrowing{
+		Plugin: "first", Client: "ops", Words: "first without first_write for the client ops", At: config.Position{File: w.Path("work/bulkhead.toml"), Line: 12},
+		Lines: "deny_tools = [\"first_write\"]\n", Changes: []review.GrantLine{{Change: review.Removed, Kind: "tool", What: "first_write write"}},
+		Reached: []Reached{{"ops", []string{"first"}}}, Unreached: []string{explain.ThisUser, "ci"},
+	}
+	if diff := cmp.Diff(&want, n, cmpopts.IgnoreFields(Narrowing{}, "Edit", "Commands", "Excerpt")); diff != "" {
+		t.Errorf("(want -, got +)\n%s", diff)
+	}
+	lines := strings.SplitAfter(w.Read(t, "work/bulkhead.toml"), "\n")
+	w.Config(t, strings.Join(slices.Insert(lines, n.At.Line, n.Lines), ""))
+	for _, c := range look(t, w).Clients {
+		got := slices.ContainsFunc(c.Plugins[0].Tools, func(tool Tool) bool { return tool.Name == "first_write" && tool.Offered })
+		if got != (c.Name == explain.ThisUser) { // the table of ci is read-only
+			t.Errorf("for %s, the tool is offered: %v", c.Name, got)
+		}
+	}
+	for _, l := range []Less{{"first", KeyTool, "first_write", "absent"}, {"first", KeyTool, "absent", "ops"}, {"first", KeyReadOnly, "", "ops"}} {
+		var correctable *usage.Error
+		if n, err := Narrow(w.Options(), l); !errors.As(err, &correctable) {
+			t.Errorf("%q: got %+v, %v", l, n, err)
+		}
+	}
+}
+
+func TestNarrowingsOfPluginsNameTheClientsThatTheyReach(t *testing.T) {
+	w := newSample(t)
+	n, err := Narrow(w.Options(), Less{Plugin: "first", Key: KeyReadOnly})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Reached{{explain.ThisUser, []string{"first"}}, {"ops", []string{"first"}}}
+	if diff := cmp.Diff(want, n.Reached); diff != "" || !slices.Equal(n.Unreached, []string{"ci"}) || n.Client != explain.ThisUser || !n.ReadOnly {
+		t.Errorf("got %+v: (want -, got +)\n%s", n, diff)
+	}
+}
+
+func TestReadOnlyDirectoriesAreSaidBesideToolsThatWrite(t *testing.T) {
+	for _, c := range []struct {
+		Breadth
+		cannot, writes bool
+	}{
+		{Breadth{Writing: 1, Directories: 1}, true, false}, {Breadth{Writing: 1, Directories: 1, Origins: 1}, true, true}, {Breadth{Writing: 1}, false, true},
+		{Breadth{Writing: 1, Directories: 2, Writable: 1}, false, true}, {Breadth{Writing: 1, Repositories: 1}, true, false}, {Breadth{Directories: 1, Writable: 1}, false, false},
+	} {
+		if c.CannotWrite() != c.cannot || c.Writes() != c.writes {
+			t.Errorf("%v: got %v, %v", c.Breadth, c.CannotWrite(), c.Writes())
+		}
+	}
+}
+
 func TestNarrowRefusesWhatIsNotGranted(t *testing.T) {
 	w := newSample(t)
 	for _, c := range [][3]string{
@@ -265,7 +324,7 @@ func TestNarrowRefusesWhatIsNotGranted(t *testing.T) {
 		{"second", KeyTool, "second_write"}, {"first", "path", "/"},
 	} {
 		var correctable *usage.Error
-		if n, err := Narrow(w.Options(), c[0], c[1], c[2]); !errors.As(err, &correctable) {
+		if n, err := Narrow(w.Options(), Less{Plugin: c[0], Key: c[1], What: c[2]}); !errors.As(err, &correctable) {
 			t.Errorf("%q: got %+v, %v", c, n, err)
 		}
 	}

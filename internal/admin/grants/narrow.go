@@ -1,6 +1,7 @@
 package grants
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,14 +21,30 @@ import (
 // Narrowing is a change of the config by which a plugin is granted less.
 type Narrowing struct {
 	Plugin, Words string
+	ReadOnly      bool               // whether all write access is removed, which requests to web servers are not
+	Client        string             // whose difference Changes is
 	At            config.Position    // of the key to change, or else of the table to which it is added
 	Replaces      bool               // whether the table has the key
 	Edit          string             // command that opens the file there
 	Lines         string             // TOML
 	Commands      []string           // to run after the change
-	Changes       []review.GrantLine // what differs for clients without a table
+	Changes       []review.GrantLine // what differs for Client
+	Reached       []Reached          // the clients for which something differs
+	Unreached     []string           // the other clients
 	Problem       string             // why the plugin would not be served; empty if it would be
 	Excerpt       *Excerpt
+}
+
+// Reached is a client whose grants differ, with the plugins of which they do.
+type Reached struct {
+	Client  string
+	Plugins []string
+}
+
+// Less says what is to be granted less: the tool What, the plugin's write access, or what it reaches by Key.
+type Less struct {
+	Plugin, Key, What string
+	Client            string // name of the table of [[clients]] to change; empty: that of the plugin is changed
 }
 
 // The keys that Narrow changes, beside fs, git and http.
@@ -36,49 +53,108 @@ const (
 	KeyReadOnly = "read_only"
 )
 
-// Narrow returns the change by which a plugin is granted less: without the tool what, without write access, or without what it reaches by
-// key. Nothing is written.
-func Narrow(o discovery.Options, plugin, key, what string) (*Narrowing, error) {
+// Narrow returns the change of the config by which l is granted no more. Nothing is written.
+func Narrow(o discovery.Options, l Less) (*Narrowing, error) {
 	view, err := catalog.Look(o)
 	if view == nil {
 		return nil, err
 	}
-	named := func(p *catalog.Plugin) bool { return p.Name == plugin && !p.IsHost() && p.Problems.Err() == nil }
+	named := func(p *catalog.Plugin) bool { return p.Name == l.Plugin && !p.IsHost() && p.Problems.Err() == nil }
 	i := slices.IndexFunc(view.Plugins, named)
-	at := slices.IndexFunc(view.Candidates, func(c discovery.Candidate) bool { return c.Name() == plugin })
-	switch {
-	case i < 0 || at < 0:
-		return nil, usage.Errorf("there is no plugin %s that could be granted less", tomlfile.Quote(plugin))
-	case view.Plugins[i].Entry.File == "":
-		return nil, usage.Errorf("no config names %s, so there is no line to change: write a config with `bulkhead init`", plugin)
+	if i < 0 {
+		return nil, usage.Errorf("there is no plugin %s that could be granted less", tomlfile.Quote(l.Plugin))
 	}
-	before := view.Plugins[i]
-	entry, only, err := narrowed(before, view.Places, key, what)
+	n := &Narrowing{Plugin: l.Plugin, Client: cmp.Or(l.Client, explain.ThisUser), Words: l.Plugin + " without " + l.What}
+	found := *view.Found
+	if l.Client != "" {
+		err = n.changeClient(&found, l, view.Plugins[i].Grant)
+	} else {
+		err = n.changePlugin(&found, l, view.Plugins[i])
+	}
 	if err != nil {
 		return nil, err
 	}
-	n := &Narrowing{Plugin: plugin, At: before.Entry.Position(key), Lines: config.Settings(only), Words: plugin + " without " + what}
-	if n.Replaces = isSet(before.Entry, key); key == KeyReadOnly {
-		n.Words = plugin + " without write tools and write access"
-	}
-	found := *view.Found
-	found.Candidates = slices.Clone(found.Candidates)
-	found.Candidates[at].Entry = entry
-	after := catalog.New(&found)
-	was, is := explain.PolicyOf(o, view, before), explain.PolicyOf(o, after, after.Plugins[i])
-	if is.Policy != nil {
-		n.Changes = slices.DeleteFunc(review.CompareGrants(*was.Policy, *is.Policy), func(l review.GrantLine) bool { return l.Change == "" })
-	}
-	if was.Problem == "" {
-		n.Problem = is.Problem
-	}
+	n.compare(explain.EachClient(o, view), explain.EachClient(o, catalog.New(&found)), i)
 	n.Edit = fmt.Sprintf("${EDITOR:-vi} +%d %s", n.At.Line, visible.ShellWord(n.At.File))
-	n.Commands = []string{terminal.Command(o, "policy", plugin)}
+	n.Commands = []string{terminal.Command(o, "policy", l.Plugin)}
 	if source, err := discovery.FindConfig(o); err == nil && source.By.NeedsTrust() {
 		n.Commands = append([]string{terminal.Command(o, "trust")}, n.Commands...)
 	}
 	n.Excerpt, err = show(view, n.At.File, n.At.Line)
 	return n, err
+}
+
+// changePlugin changes the plugin's table in found.
+func (n *Narrowing) changePlugin(found *discovery.Found, l Less, p *catalog.Plugin) error {
+	at := slices.IndexFunc(found.Candidates, func(c discovery.Candidate) bool { return c.Name() == l.Plugin })
+	switch {
+	case at < 0:
+		return usage.Errorf("there is no plugin %s that could be granted less", tomlfile.Quote(l.Plugin))
+	case p.Entry.File == "":
+		return usage.Errorf("no config names %s, so there is no line to change: write a config with `bulkhead init`", l.Plugin)
+	}
+	entry, only, err := narrowed(p, found.Places, l.Key, l.What)
+	if err != nil {
+		return err
+	}
+	n.At, n.Lines, n.Replaces = p.Entry.Position(l.Key), config.Settings(only), isSet(p.Entry, l.Key)
+	if l.Key == KeyReadOnly {
+		n.ReadOnly, n.Words = true, l.Plugin+" without write tools and write access"
+	}
+	found.Candidates = slices.Clone(found.Candidates)
+	found.Candidates[at].Entry = entry
+	return nil
+}
+
+// changeClient changes a table of [[clients]] in found, whose deny_tools withhold tools of that name from all plugins.
+func (n *Narrowing) changeClient(found *discovery.Found, l Less, full config.Grant) error {
+	at := slices.IndexFunc(found.Clients.Tables, func(c config.Client) bool { return c.Name == l.Client })
+	switch {
+	case at < 0:
+		return usage.Errorf("there is no table of [[clients]] called %s", tomlfile.Quote(l.Client))
+	case l.Key != KeyTool:
+		return usage.Errorf("%s of [[clients]] cannot be narrowed here: only %s can", tomlfile.Quote(l.Key), KeyTool)
+	case !slices.ContainsFunc(full.Tools, func(t manifest.Tool) bool { return t.Name == l.What }):
+		return usage.Errorf("%s is not granted %s", l.Plugin, tomlfile.Quote(l.What))
+	}
+	found.Clients.Tables = slices.Clone(found.Clients.Tables)
+	table := &found.Clients.Tables[at]
+	n.At, n.Replaces, n.Words = table.Position(KeyTool), table.DenyTools != nil, n.Words+" for the client "+l.Client
+	table.DenyTools = append(slices.Clone(table.DenyTools), l.What)
+	n.Lines = config.Settings(config.Plugin{DenyTools: table.DenyTools})
+	return nil
+}
+
+// compare sets what differs between two states of the grants of all clients. i is the index of the plugin.
+func (n *Narrowing) compare(before, after []explain.Granted, i int) {
+	for c, was := range before {
+		reached := Reached{Client: was.Client.Name}
+		for j := range was.Plugins {
+			changes := changes(was.Plugins[j], after[c].Plugins[j])
+			if len(changes) > 0 {
+				reached.Plugins = append(reached.Plugins, was.Plugins[j].Name)
+			}
+			if i == j && was.Client.Name == n.Client {
+				n.Changes = changes
+				if was.Plugins[j].Problem == "" {
+					n.Problem = after[c].Plugins[j].Problem
+				}
+			}
+		}
+		if len(reached.Plugins) > 0 {
+			n.Reached = append(n.Reached, reached)
+		} else {
+			n.Unreached = append(n.Unreached, was.Client.Name)
+		}
+	}
+}
+
+// changes lists what differs of a plugin's grant.
+func changes(before, after explain.PluginPolicy) []review.GrantLine {
+	if before.Policy == nil || after.Policy == nil {
+		return nil
+	}
+	return slices.DeleteFunc(review.CompareGrants(*before.Policy, *after.Policy), func(l review.GrantLine) bool { return l.Change == "" })
 }
 
 // isSet reports whether a plugin's table has a key.

@@ -46,7 +46,7 @@ func TestToolsWhoseCallsRunAreUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, u := range p.Clients[0].Unused() {
-			all += u.Name + " "
+			all += u.Tool.Name + " "
 		}
 		return all
 	}

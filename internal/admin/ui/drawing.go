@@ -57,7 +57,7 @@ func draw(c grants.Client) drawing {
 		y := row * rowHeight
 		row++
 		d.Nodes = append(d.Nodes, node{pluginX, y, columnWidth, short(p.Name), fmt.Sprintf("%d tools, %d write", p.Breadth.Tools, p.Breadth.Writing)})
-		d.Edges = append(d.Edges, edge{columnWidth, nodeHeight / 2, pluginX, y + nodeHeight/2, p.Breadth.Writing > 0, c.Name + " may use " + p.Name, c.At})
+		d.Edges = append(d.Edges, edge{columnWidth, nodeHeight / 2, pluginX, y + nodeHeight/2, p.Breadth.Writes(), c.Name + " may use " + p.Name, c.At})
 		for _, g := range p.Grants {
 			if g.State {
 				continue

@@ -52,6 +52,7 @@ var functions = template.FuncMap{
 	"age":   func(now, since time.Time) string { return chart.Duration(max(0, now.Sub(since))) },
 	"join":  strings.Join,
 	"list":  func(caption string, rows any) any { return listing{caption, rows} },
+	"all":   func(values ...any) []any { return values },
 	"add":   func(a, b int) int { return a + b },
 
 	"count": chart.Count,

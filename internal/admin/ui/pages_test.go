@@ -65,7 +65,7 @@ func TestNamesAreEscapedOnEveryPage(t *testing.T) {
 	paths := []string{"/grants", "/history", "/doctor", "/plugins", "/line?line=4&file=" + file, "/narrow?plugin=wide&key=read_only"}
 	for _, name := range hostileNames {
 		q := url.QueryEscape(name)
-		paths = append(paths, "/grants?client="+q, "/line?line=1&file="+q, "/line?line="+q+"&file="+file, "/narrow?plugin="+q, "/narrow?plugin=wide&key="+q, "/narrow?plugin=wide&key=fs&what="+q, "/"+url.PathEscape(name))
+		paths = append(paths, "/grants?client="+q, "/line?line=1&file="+q, "/line?line="+q+"&file="+file, "/narrow?plugin="+q, "/narrow?plugin=wide&key="+q, "/narrow?plugin=wide&key=fs&what="+q, "/narrow?plugin=wide&key=deny_tools&what=wide_read&client="+q, "/"+url.PathEscape(name))
 	}
 	for _, path := range paths {
 		answer, body := r.request(http.MethodGet, path, cookie)
@@ -86,6 +86,32 @@ func TestNamesAreEscapedOnEveryPage(t *testing.T) {
 	for _, want := range []string{"&lt;script&gt;alert(1)&lt;∕script&gt;", "dirs/h·gnp.exe"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page Grants lacks %q:\n%s", want, body)
+		}
+	}
+}
+
+// TestGrantsOfClientsHaveTheChangeOfTheirTable has a client whose directories are read-only, and a plugin that nothing makes read-only.
+func TestGrantsOfClientsHaveTheChangeOfTheirTable(t *testing.T) {
+	w := admintest.NewGranted(t)
+	w.Plugin(t, "web", "[capabilities]\nhttp = ['https://a.example']\n")
+	w.Write(t, "plugins/web/plugin.toml", strings.ReplaceAll(w.Read(t, "plugins/web/plugin.toml"), `access = "write"`, `access = "read"`))
+	w.Config(t, "[[clients]]\nname = \"ci\"\nmatch = { tokens = [\"ci-*\"] }\nfs = [{ path = \"${project}\", access = \"r\" }]\n"+
+		"[[plugins]]\npath = \"../plugins/first\"\nfs = [{ path = \"${project}\", access = \"rw\" }]\n[[plugins]]\npath = \"../plugins/web\"\nhttp = [\"https://a.example\"]\n")
+	r := start(t, Pages(w.Options())...)
+	cookie := r.open()
+	const readOnly, withhold = "but its directories are read-only here", "what=first_write&amp;client=ci"
+	for path, want := range map[string][]string{
+		"/grants":           {"!" + readOnly, "!client=ci\" aria-label=\"Withhold", "key=deny_tools&amp;what=first_write", "Make first read-only", "!Make web read-only"},
+		"/grants?client=ci": {readOnly, withhold},
+		"/narrow?plugin=first&key=deny_tools&what=first_write&client=ci": {"add to the table at line 1:", "It reaches <strong>ci</strong> by first.", "makes no difference for (this user)", "is granted for ci<", "without a restart"},
+		"/narrow?plugin=first&key=deny_tools&what=first_write":           {"<strong>(this user)</strong> by first; <strong>ci</strong> by first."},
+		"/narrow?plugin=web&key=read_only":                               {"It reaches no client", "The host does not judge what requests change"},
+	} {
+		_, body := r.request(http.MethodGet, path, cookie)
+		for _, text := range want {
+			if text, not := strings.CutPrefix(text, "!"); strings.Contains(body, text) == not {
+				t.Errorf("%s: %q, unwanted = %v:\n%s", path, text, not, body)
+			}
 		}
 	}
 }
