@@ -72,7 +72,7 @@ func (s *sample) calls() []call {
 		{tool: "misbehave_big", arguments: map[string]any{"bytes": 2 << 20}},
 		{tool: "misbehave_sleep", arguments: map[string]any{"ms": 3600_000}, stays: true},
 		{tool: "misbehave_sleep", arguments: map[string]any{"ms": 3600_000}, stays: true},
-		{tool: "misbehave_ok", arguments: map[string]any{}, stays: true}, // of the two slots of its plugin none is free
+		{tool: "misbehave_sleep", arguments: map[string]any{"ms": 3600_000}, stays: true}, // its plugin has two slots, so one of the three waits
 		{tool: "write_file", arguments: map[string]any{"path": filepath.Join(s.project, "README.md"), "content": "x"}, stays: true},
 	}
 }
