@@ -106,6 +106,11 @@ conformance *FLAGS:
 context:
     BULKHEAD_TESTS=all go test ./tests -run TestTasksInEachMode -v -count 1
 
+# two replicas and two shards behind HAProxy, under load of client libraries, while servers are killed, stopped and replaced, and a project moves, for ten
+# minutes of an idle machine: `just cluster -cluster 1m`; with HAProxy, npm and Python
+cluster *FLAGS:
+    BULKHEAD_CLIENTS=$(.ci/clients --install) REQUIRE=node,python go test ./tests -run TestClusterUnderLoad -count 1 -v -timeout 30m -cluster 10m {{FLAGS}}
+
 # the tests with client libraries of other projects, all versions of them, and with MCP Inspector: with npm and Python
 clients:
     .ci/clients

@@ -26,6 +26,8 @@ type servedProject struct {
 	start   func() *exec.Cmd
 	server  *server
 	at      atomic.Pointer[url.URL]
+
+	histories []*history
 }
 
 // serve starts a server that takes the project, and has the balancer use it.
@@ -56,15 +58,18 @@ func balancer(t *testing.T, shards ...*servedProject) string {
 	return front.URL
 }
 
+// caller makes a call. problem is an error that a client could not repeat.
+type caller func(tool, arguments string) (ok bool, problem string)
+
 // history is what one client has done with a file of its own: whether each write was acknowledged.
 type history struct {
-	file         string
+	file         string // in the project
 	acknowledged []bool
 }
 
 // run writes until stop is closed, each time a line that no other write has, with reads between. A write that was not acknowledged is not repeated:
 // whether it was done is not known.
-func (h *history) run(t *testing.T, endpoint string, stop chan struct{}) {
+func (h *history) run(t *testing.T, call caller, stop chan struct{}) {
 	for n := 0; ; n++ {
 		select {
 		case <-stop:
@@ -72,12 +77,12 @@ func (h *history) run(t *testing.T, endpoint string, stop chan struct{}) {
 		default:
 		}
 		tool, arguments := "read_text_file", jsonOf(t, map[string]any{"path": h.file})
-		if n%10 == 0 {
+		if n%6 == 0 {
 			tool = "edit_file"
 			line := fmt.Sprintf("line %d.\n", len(h.acknowledged))
 			arguments = jsonOf(t, map[string]any{"path": h.file, "edits": []any{map[string]any{"oldText": "the end", "newText": line + "the end"}}})
 		}
-		ok, problem := tryCall(callRequest(t, endpoint, tool, arguments, ""))
+		ok, problem := call(tool, arguments)
 		if problem != "" {
 			t.Errorf("%s: an error that is not retryable: %s", tool, problem)
 			return
@@ -88,29 +93,39 @@ func (h *history) run(t *testing.T, endpoint string, stop chan struct{}) {
 	}
 }
 
-// tryCall makes a call. problem is an error that a client could not repeat.
+// tryCall makes a call as a caller does.
 func tryCall(r *http.Request) (ok bool, problem string) {
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
+	status, body, err := answerOf(http.DefaultClient, r)
+	switch {
+	case err != nil, status == http.StatusBadGateway, status == http.StatusServiceUnavailable:
 		return false, ""
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	switch text := string(body); {
-	case err != nil, answer.StatusCode == http.StatusBadGateway, answer.StatusCode == http.StatusServiceUnavailable:
+	case strings.Contains(body, `"code":-32000`): // the server shuts down
 		return false, ""
-	case strings.Contains(text, `"code":-32000`): // the server shuts down
-		return false, ""
-	case answer.StatusCode != http.StatusOK || strings.Contains(text, `"isError":true`) || !strings.Contains(text, `"result"`):
-		return false, fmt.Sprintf("%d %s", answer.StatusCode, text)
+	case !isResult(status, body):
+		return false, fmt.Sprintf("%d %s", status, body)
 	}
 	return true, ""
 }
 
-// check compares the history with the file.
-func (h *history) check(t *testing.T) (writes int) {
+// answerOf returns the whole answer to a request, or why there is none.
+func answerOf(client *http.Client, r *http.Request) (status int, body string, err error) {
+	answer, err := client.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(data), err
+}
+
+func isResult(status int, body string) bool {
+	return status == http.StatusOK && strings.Contains(body, `"result"`) && !strings.Contains(body, `"isError":true`)
+}
+
+// check compares the history with the file in the directory of the project.
+func (h *history) check(t *testing.T, project string) (writes int) {
 	t.Helper()
-	text := readFile(t, h.file)
+	text := readFile(t, filepath.Join(project, h.file))
 	for n, acknowledged := range h.acknowledged {
 		done := strings.Count(text, fmt.Sprintf("line %d.\n", n))
 		if acknowledged {
@@ -129,7 +144,6 @@ func TestNoAcknowledgedWriteIsLost(t *testing.T) {
 	t.Parallel()
 	u := newShared(t)
 	var shards []*servedProject
-	var histories []*history
 	for _, name := range []string{"one", "two"} {
 		project := newDir(t, nil)
 		s := &servedProject{t: t, name: name, project: project, start: func() *exec.Cmd { return u.http(project, "rw", "") }}
@@ -141,10 +155,14 @@ func TestNoAcknowledgedWriteIsLost(t *testing.T) {
 	var clients sync.WaitGroup
 	for _, s := range shards {
 		for n := range 3 {
-			h := &history{file: filepath.Join(s.project, fmt.Sprintf("client-%d", n))}
-			putFile(t, h.file, "the end\n")
-			histories = append(histories, h)
-			clients.Go(func() { h.run(t, front+"/"+s.name, stop) })
+			h := &history{file: fmt.Sprintf("client-%d", n)}
+			putFile(t, filepath.Join(s.project, h.file), "the end\n")
+			s.histories = append(s.histories, h)
+			clients.Go(func() {
+				h.run(t, func(tool, arguments string) (bool, string) {
+					return tryCall(callRequest(t, front+"/"+s.name, tool, arguments, ""))
+				}, stop)
+			})
 		}
 	}
 	written := func(s *servedProject, after string) { // some write has reached the current server
@@ -170,8 +188,10 @@ func TestNoAcknowledgedWriteIsLost(t *testing.T) {
 	close(stop)
 	clients.Wait()
 	total := 0
-	for _, h := range histories {
-		total += h.check(t)
+	for _, s := range shards {
+		for _, h := range s.histories {
+			total += h.check(t, s.project)
+		}
 	}
 	if total == 0 {
 		t.Error("no write was acknowledged")

@@ -7,6 +7,7 @@
 //   - pages whose commands and output are run: readme, readme_output, help, guide, admin_page
 //   - commands: cli (the scripts in testdata), admin, calls, commands, mistakes, init(s), dev, scenarios, demo, release, packages, supply_chain
 //   - protocol and clients: contract, answer, ask, http, proxy, systemd, invalid_lines, shutdown, client(s), gosdk, mcpgo, sdk_clients, real_clients, inspector
+//   - several servers: one_server, cluster, cluster_load, move, state_keys, kubernetes
 //   - the host under way: worker, live, broken_plugins, own_state, offers, first_calls, user, extism
 //   - attacks of clients, models and modules on the running program: script_attacks, search_attacks, results_attacks, skills_attacks, tasks_attacks
 //   - plugins on real data: aam, agentpack, deploy, chant_files, mcpkg, git, all_plugins, fixtures

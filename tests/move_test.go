@@ -31,6 +31,9 @@ func shardsProxy(replicas, shards [2]string) proxyExample {
 // shard is a server with an address of its own, and a directory that volumes are attached to.
 type shard struct {
 	address, dir, token string
+	plugins             []string
+	http                string // further lines of [http]
+	program             string // empty: the one under test
 	*server
 }
 
@@ -38,9 +41,9 @@ type shard struct {
 func (s *shard) serve(t *testing.T) {
 	t.Helper()
 	var config strings.Builder
-	fmt.Fprintf(&config, "[server]\ndrain = \"30s\"\n[http]\nhosts = [\"mcp.example.com\"]\n")
-	for _, plugin := range []string{"filesystem", "memory"} {
-		fmt.Fprintf(&config, "[[plugins]]\npath = %q\n", filepath.Join(built.plugins(t), plugin))
+	fmt.Fprintf(&config, "[server]\ndrain = \"30s\"\n[http]\nhosts = [\"mcp.example.com\"]\n%s", s.http)
+	for _, plugin := range s.plugins {
+		fmt.Fprintf(&config, "[[plugins]]\npath = %q\n", plugin)
 	}
 	volumes, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -52,8 +55,25 @@ func (s *shard) serve(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "bulkhead.toml")
 	putFile(t, file, config.String())
-	s.server = startServer(t, programCommand(t, "serve", "--http", s.address, "--token-file", s.token, "--config", file))
+	cmd := programCommand(t, "serve", "--http", s.address, "--token-file", s.token, "--config", file)
+	if s.program != "" {
+		cmd.Path = s.program
+	}
+	s.server = startServer(t, cmd)
 	httpURL(t, s.server)
+}
+
+// move moves a project to another shard, by the steps of docs/cluster.md. route has the balancer use that shard.
+func (s *shard) move(t *testing.T, project string, to *shard, route func()) {
+	t.Helper()
+	s.drain(t)
+	if err := os.Rename(filepath.Join(s.dir, project), filepath.Join(to.dir, project)); err != nil { // detach and attach
+		t.Fatal(err)
+	}
+	s.serve(t)
+	to.drain(t)
+	to.serve(t)
+	route()
 }
 
 // drain ends the server gracefully.
@@ -65,21 +85,31 @@ func (s *shard) drain(t *testing.T) {
 	}
 }
 
+// siteRoutes are the edits of haproxy-shards.cfg by which either shard has the project site.
+var siteRoutes = [2][]string{{}, {"(site|docs)$", "(docs)$", "(wiki)$", "(wiki|site)$"}}
+
+// secretFile returns a file that only its owner can read.
+func secretFile(t *testing.T, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // TestProjectMovesBetweenShards moves a project to another server and back, by the steps of docs/cluster.md, while clients write its files and the
 // state of a plugin through HAProxy. Each acknowledged write is there once, and no other one twice.
 func TestProjectMovesBetweenShards(t *testing.T) {
 	t.Parallel()
 	testenv.NotShort(t, "runs the built program")
-	token := filepath.Join(t.TempDir(), "token")
-	putFile(t, token, podToken)
-	if err := os.Chmod(token, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	token := secretFile(t, podToken)
 	root := newDir(t, map[string]string{"a/site/files/journal.txt": "end", "b/.keep": ""})
 	if err := os.Remove(root + "/b/.keep"); err != nil {
 		t.Fatal(err)
 	}
-	shards := [2]*shard{{address: freeAddress(t), dir: root + "/a", token: token}, {address: freeAddress(t), dir: root + "/b", token: token}}
+	plugins := []string{filepath.Join(built.plugins(t), "filesystem"), filepath.Join(built.plugins(t), "memory")}
+	shards := [2]*shard{{address: freeAddress(t), dir: root + "/a", token: token, plugins: plugins}, {address: freeAddress(t), dir: root + "/b", token: token, plugins: plugins}}
 	for _, s := range shards {
 		s.serve(t)
 	}
@@ -94,16 +124,8 @@ func TestProjectMovesBetweenShards(t *testing.T) {
 		writers.Go(func() { w.write(t, id, stop) })
 	}
 	w.wait(t, 5)
-	routes := [2][]string{{}, {"(site|docs)$", "(docs)$", "(wiki)$", "(wiki|site)$"}}
 	for from, to := range []int{1, 0} {
-		shards[from].drain(t)
-		if err := os.Rename(shards[from].dir+"/site", shards[to].dir+"/site"); err != nil { // detach and attach
-			t.Fatal(err)
-		}
-		shards[from].serve(t)
-		shards[to].drain(t)
-		shards[to].serve(t)
-		reload(routes[to]...)
+		shards[from].move(t, "site", shards[to], func() { reload(siteRoutes[to]...) })
 		w.wait(t, w.acknowledged.Load()+5)
 	}
 	close(stop)

@@ -63,10 +63,13 @@ func (r *replicas) serve(config string) string {
 	return serveHTTP(r.t, r.command("serve", "--config", filepath.Join(r.dir, config+".toml"), "--http", "127.0.0.1:0"))
 }
 
+// inviteMessage calls the tool of examples/ask, with further parameters.
+const inviteMessage = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask_invite","arguments":{"occasion":"tea"},%s"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
+
 // call calls the tool of examples/ask. more are further parameters.
 func (r *replicas) call(url, user, more string) string {
 	r.t.Helper()
-	_, body := postHTTP(r.t, url, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask_invite","arguments":{"occasion":"tea"},%s"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`, more),
+	_, body := postHTTP(r.t, url, fmt.Sprintf(inviteMessage, more),
 		"Authorization", "Bearer "+r.tokens[user], "MCP-Protocol-Version", modernVersion, "Mcp-Method", "tools/call", "Mcp-Name", "ask_invite")
 	return body
 }

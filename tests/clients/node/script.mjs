@@ -2,7 +2,9 @@
 // {"script": path, "version": "2025-06-18", "bare": false, "command": path, "args": […], "env": {…}, "cwd": path} or, instead of a
 // command, {"url": URL, "headers": {…}}. A bare client declares no capabilities.
 // Each step prints a line {"step": name, "got": result}.
+// Without a script it makes the calls that it reads from stdin.
 import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 
 // Signal collects what handlers receive, and lets a step wait for a number of items.
 export class Signal {
@@ -95,8 +97,36 @@ function timeout(seconds, name) {
   return new Promise((_, reject) => setTimeout(() => reject(new Error(`no end of ${name} within ${seconds} s`)), seconds * 1000).unref());
 }
 
+// Makes the calls {"tool": name, "arguments": {…}} of stdin, one a line. After an error the next call connects again, as programs do when their session has ended.
+// With an error it prints the status of the last answer to a message, which libraries do not always tell.
+async function serve(connect, server) {
+  let adapter, status;
+  const original = globalThis.fetch;
+  globalThis.fetch = async (url, options) => {
+    const response = await original(url, options);
+    if (options?.method === 'POST') status = response.status;
+    return response;
+  };
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { tool, arguments: args } = JSON.parse(line);
+    let got;
+    status = undefined;
+    try {
+      adapter ??= await Promise.race([connect(server), timeout(10, 'connect')]);
+      got = await Promise.race([adapter.call(tool, args), timeout(10, tool)]);
+    } catch (error) {
+      got = { ...describe(error), status };
+      adapter?.close().catch(() => {}); // its connection may be lost
+      adapter = undefined;
+    }
+    process.stdout.write(JSON.stringify({ step: tool, got }) + '\n');
+  }
+  process.exit(0);
+}
+
 export async function run(connect) {
   const server = JSON.parse(process.argv[2]);
+  if (!server.script) return serve(connect, server);
   const steps = JSON.parse(readFileSync(server.script, 'utf8')).filter(step => Boolean(step.bare) === server.bare);
   const print = line => process.stdout.write(JSON.stringify(line) + '\n');
   try {

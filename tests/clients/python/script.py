@@ -1,9 +1,14 @@
-"""Runs the steps of script.json with a client library: `python python1.py SERVER`. See ../node/script.mjs for SERVER and the output."""
+"""Runs the steps of script.json with a client library: `python python1.py SERVER`. See ../node/script.mjs for SERVER and the output.
+Without a script it makes the calls that it reads from stdin."""
 
 import asyncio
 import contextlib
 import json
+import logging
+import os
+import re
 import sys
+import threading
 import traceback
 
 
@@ -161,5 +166,48 @@ async def main(connect):
         show("connect", describe(error))
 
 
+class LastAnswer(logging.Handler):
+    """Keeps the status of the last answer to a message from the log of httpx, since the official library does not tell it."""
+
+    status = 0
+
+    def emit(self, record):
+        if found := re.search(r' POST .*"HTTP/\S+ (\d+)', record.getMessage()):
+            self.status = int(found[1])
+
+
+async def serve(connect, server):
+    """Makes the calls {"tool": name, "arguments": {…}} of stdin, one a line. After an error the next call connects again."""
+    loop, calls, line = asyncio.get_running_loop(), asyncio.Queue(), None
+
+    def read():
+        for text in sys.stdin:
+            loop.call_soon_threadsafe(calls.put_nowait, text)
+        loop.call_soon_threadsafe(os._exit, 0)
+
+    last = LastAnswer()
+    for name in ("httpx", "httpx2"):
+        logging.getLogger(name).setLevel(logging.INFO)
+        logging.getLogger(name).addHandler(last)
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        line = line or await calls.get()
+        last.status = 0
+        try:
+            async with asyncio.timeout(10) as limit, connect(server) as adapter:
+                while True:
+                    limit.reschedule(None)
+                    call = json.loads(line := line or await calls.get())
+                    limit.reschedule(loop.time() + 10)
+                    last.status = 0
+                    show(call["tool"], await adapter.call(call["tool"], call["arguments"]))
+                    line = None
+        except Exception as error:
+            if line:
+                show(json.loads(line)["tool"], {**describe(error), "status": last.status})
+            line = None
+
+
 def run(connect):
-    asyncio.run(main(connect))
+    server = json.loads(sys.argv[1])
+    asyncio.run(main(connect) if "script" in server else serve(connect, server))
