@@ -26,7 +26,7 @@ func (h *Host) claimProjects(ctx context.Context, endpoint string) error {
 			name = "an unnamed machine"
 		}
 		c := h.catalog()
-		h.claims = writers.New(writers.Server{PID: os.Getpid(), Host: name, Since: time.Now(), Endpoint: endpoint, Config: c.Config}, h.options.Log)
+		h.claims = writers.New(writers.Server{PID: os.Getpid(), Host: name, Since: time.Now(), Endpoint: endpoint, Config: c.Config}, c.Places.Broad, h.options.Log)
 	}
 	return h.claim(ctx, slices.Collect(maps.Values(h.views.Load().projects)))
 }
@@ -50,7 +50,7 @@ func (h *Host) claim(ctx context.Context, projects []*catalog.Catalog) error {
 		return &UsageError{Err: err}
 	}
 	if err == nil {
-		h.dispatcher.Hold(h.claims.Lock)
+		h.dispatcher.Hold(func(state string) []*os.File { return h.claims.Locks(own, state) })
 	}
 	return err
 }

@@ -62,7 +62,7 @@ type Dispatcher struct {
 	watched atomic.Pointer[live.State]      // nil: nobody can read the live state
 	traces  atomic.Pointer[traces.Exporter] // nil: nothing is traced
 
-	held atomic.Pointer[func(state string) *os.File] // see Hold
+	held atomic.Pointer[func(state string) []*os.File] // see Hold
 
 	background sync.WaitGroup
 	stop       context.CancelFunc // stops background work
@@ -94,9 +94,9 @@ func New(c *catalog.Catalog) *Dispatcher {
 	return d
 }
 
-// Hold makes further workers that may write inherit a file, whose lock then lasts as long as they do: the one that lock returns for the state
-// directory of their project. It must stay open until Close. lock may return nil.
-func (d *Dispatcher) Hold(lock func(state string) *os.File) { d.held.Store(&lock) }
+// Hold makes further workers that may write inherit the files that locks returns for the state directory of their project, whose locks then
+// last as long as the workers do. The files must stay open until Close.
+func (d *Dispatcher) Hold(locks func(state string) []*os.File) { d.held.Store(&locks) }
 
 // Catalog returns the default Catalog of further requests.
 func (d *Dispatcher) Catalog() *catalog.Catalog { return d.current.Load().catalog() }

@@ -88,8 +88,8 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 		l.Setup.Derived = wire.Derived{Kept: true, Tag: kept.Tag[:], Older: l.Inherit(kept.Older), Newer: l.Inherit(kept.Newer)}
 		l.Derived = kept.Take
 	}
-	if lock := p.dispatcher.held.Load(); lock != nil && writes(l.Setup) {
-		if held := (*lock)(p.view.catalog.Places.State); held != nil {
+	if locks := p.dispatcher.held.Load(); locks != nil && writes(l.Setup) {
+		for _, held := range (*locks)(p.view.catalog.Places.State) {
 			l.Setup.Held = append(l.Setup.Held, l.Inherit(held))
 		}
 	}

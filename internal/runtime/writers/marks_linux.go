@@ -1,11 +1,16 @@
 package writers
 
 import (
+	"errors"
 	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
+
+var errReplaced = errors.New("the directory was replaced while the server claimed it")
 
 // firstByte is the byte of a directory, a range of numbers only, that a lock of the kind here is on; the next one has the lock of the kind
 // below. Programs do not lock bytes of directories.
@@ -24,6 +29,9 @@ func (all marks) add(m mark) (isNew bool, err error) {
 		f, err := os.OpenFile(m.path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
 		if err != nil {
 			return false, err
+		}
+		if st, err := beneath.StatFile(f); err != nil || keyFor(st) != m.key {
+			return false, errors.Join(errReplaced, err, f.Close())
 		}
 		dir = &marked{file: f}
 		all[m.key] = dir

@@ -52,7 +52,7 @@ func (r *records) enter() (unlock func(), err error) {
 	if err := ownedpath.Make(r.dir); err != nil {
 		return nil, errors.New(ownedpath.Explain(err))
 	}
-	f, err := filelock.Open(filepath.Join(r.dir, "lock"))
+	f, err := filelock.Open(r.guard())
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +66,9 @@ func (r *records) enter() (unlock func(), err error) {
 	}
 	return func() { f.Close() }, nil
 }
+
+// guard is the path of the lock file of enter.
+func (r *records) guard() string { return filepath.Join(r.dir, "lock") }
 
 // conflict returns a claim of another server that excludes one of wanted; nil if there is none. It removes the records of servers that have
 // ended.
@@ -86,8 +89,12 @@ func (r *records) conflict(wanted []claim) (*Conflict, error) {
 		if err != nil {
 			return nil, err
 		}
+		// A directory that was replaced while the other server runs has a different identity, but its plugins may get the new one.
+		sameHost := other.Host == r.server.Host
 		for _, w := range wanted {
-			if slices.ContainsFunc(other.Claims, w.conflicts) {
+			if slices.ContainsFunc(other.Claims, func(o claim) bool {
+				return w.conflicts(o) || sameHost && w.Path == o.Path && !(w.Shared && o.Shared)
+			}) {
 				return &Conflict{Path: w.Path, Other: other.Server}, nil
 			}
 		}
@@ -130,14 +137,17 @@ func (r *records) write(claims []claim) error {
 	if r == nil {
 		return nil
 	}
+	data, err := json.Marshal(record{r.server, claims})
+	if err != nil {
+		return err
+	}
+	if len(data) > maxRecord { // other servers could not read it
+		return fmt.Errorf("the record of %d directories has %d bytes, more than %d\n  remedy: serve fewer projects", len(claims), len(data), maxRecord)
+	}
 	if r.lock == nil {
 		if err := r.open(); err != nil {
 			return err
 		}
-	}
-	data, err := json.Marshal(record{r.server, claims})
-	if err != nil {
-		return err
 	}
 	return atomicfile.Replace(filepath.Join(r.dir, r.name+dataSuffix), data, private)
 }

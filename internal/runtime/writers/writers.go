@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
@@ -84,8 +86,8 @@ const remedy = "stop that server, which keeps it also while it is suspended; or 
 
 // Claims are what one server has claimed. It is safe for concurrent use.
 type Claims struct {
-	log hclog.Logger
-
+	log    hclog.Logger
+	broad  func(dir string) bool
 	server Server
 
 	mu      sync.Mutex
@@ -95,9 +97,10 @@ type Claims struct {
 	warned  map[string]bool
 }
 
-// New returns Claims of a server without any.
-func New(s Server, log hclog.Logger) *Claims {
-	return &Claims{log: log, server: s, records: map[string]*records{}, marks: marks{}, warned: map[string]bool{}}
+// New returns Claims of a server without any. broad reports whether a directory and all that contain it cannot be projects: they have no
+// marks, since other users, who can read them, could set the mark of a server there.
+func New(s Server, broad func(dir string) bool, log hclog.Logger) *Claims {
+	return &Claims{log: log, broad: broad, server: s, records: map[string]*records{}, marks: marks{}, warned: map[string]bool{}}
 }
 
 // Add claims directories, or none of them if the error is not nil. It waits for a moment while another server ends. A *Conflict says
@@ -111,15 +114,35 @@ func (c *Claims) Add(ctx context.Context, dirs []Dir) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var conflict *Conflict
+	var conflict *Conflict // the last one that was found: a later attempt may find the records locked
 	err := filelock.Poll(ctx, func() (done bool, err error) {
-		done, conflict, err = c.try(wanted)
+		done, found, err := c.try(wanted)
+		if found != nil {
+			conflict = found
+		}
 		return done, err
 	})
-	if conflict != nil {
+	switch {
+	case err == nil:
+		return nil
+	case conflict != nil && ctx.Err() != nil:
 		return conflict
+	case errors.Is(err, context.DeadlineExceeded):
+		return usage.Errorf("another server has locked the records of the directories that servers write for more than %s\n  remedy: end that server if it is suspended: a process that has %s open", patience, c.lockPaths(wanted))
 	}
 	return err
+}
+
+// lockPaths returns the paths of the lock files of the records of claims.
+func (c *Claims) lockPaths(wanted []claim) string {
+	var paths []string
+	for _, w := range wanted {
+		if r := c.records[w.in]; r != nil {
+			paths = append(paths, visible.Text(r.guard()))
+		}
+	}
+	slices.Sort(paths)
+	return strings.Join(slices.Compact(paths), " or ")
 }
 
 // try claims directories unless another server has one of them. done is false also while another server looks at the records.
@@ -130,8 +153,11 @@ func (c *Claims) try(wanted []claim) (done bool, found *Conflict, err error) {
 	}
 	for state := range byState {
 		unlock, err := c.enter(state)
-		if err != nil {
+		if errors.Is(err, errBusy) {
 			return false, nil, nil
+		}
+		if err != nil {
+			return false, nil, err
 		}
 		defer unlock()
 	}
@@ -157,7 +183,7 @@ func (c *Claims) try(wanted []claim) (done bool, found *Conflict, err error) {
 }
 
 // enter is records.enter for a state directory. If no record can be kept there, it says so once, and there are none from then on. Its error is
-// errBusy.
+// errBusy, or what prevents a change of a record that is kept already: a temporary error must not release its lock.
 func (c *Claims) enter(state string) (unlock func(), err error) {
 	r, known := c.records[state]
 	switch {
@@ -172,6 +198,8 @@ func (c *Claims) enter(state string) (unlock func(), err error) {
 	switch {
 	case errors.Is(err, errBusy):
 		return nil, err
+	case err != nil && r.lock != nil:
+		return nil, fmt.Errorf("the records of the directories that servers write: %w", err)
 	case err != nil:
 		c.warn(noRecord, "directory", state, "reason", err)
 		c.records[state] = nil
@@ -184,15 +212,17 @@ func (c *Claims) enter(state string) (unlock func(), err error) {
 
 const noRecord = "this server keeps no record of the directories that it writes, so that other servers may not notice it"
 
-// Lock returns the file that a worker inherits of a server that has claimed a directory with a record in state, so that the claim lasts until
-// the worker has ended; nil if there is none.
-func (c *Claims) Lock(state string) *os.File {
+// Locks returns the files that a worker inherits of a server that has claimed directories with records in states, so that the claims last
+// until the worker has ended.
+func (c *Claims) Locks(states ...string) (locks []*os.File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r := c.records[state]; r != nil {
-		return r.lock
+	for _, state := range states {
+		if r := c.records[state]; r != nil && r.lock != nil && !slices.Contains(locks, r.lock) {
+			locks = append(locks, r.lock)
+		}
 	}
-	return nil
+	return locks
 }
 
 // Close gives up the claims. No worker may be running.
@@ -213,7 +243,7 @@ type claim struct {
 	Key    string   `json:"key,omitempty"`   // identity of the directory; empty if it does not exist
 	Above  []string `json:"above,omitempty"` // identities of the directories that contain it
 
-	above []string // paths of these
+	above []string // paths of the first of these, which may be projects of other servers
 	state bool     // see Dir
 	in    string   // see Dir
 }
@@ -229,11 +259,17 @@ func (c claim) conflicts(other claim) bool { return !(c.Shared && other.Shared) 
 // missing returns the claims of the directories without those that are held.
 func (c *Claims) missing(dirs []Dir) []claim {
 	var wanted []claim
+	seen := map[Dir]bool{} // each plugin of a project claims the project
 	for _, d := range dirs {
+		if seen[d] {
+			continue
+		}
+		seen[d] = true
 		next := c.identify(d)
-		if !slices.ContainsFunc(slices.Concat(c.held, wanted), func(have claim) bool {
+		includes := func(have claim) bool {
 			return have.Path == next.Path && have.Key == next.Key && have.in == next.in && (!have.Shared || next.Shared)
-		}) {
+		}
+		if !slices.ContainsFunc(c.held, includes) && !slices.ContainsFunc(wanted, includes) {
 			wanted = append(wanted, next)
 		}
 	}
@@ -241,10 +277,14 @@ func (c *Claims) missing(dirs []Dir) []claim {
 }
 
 // identify finds out what a path leads to. The identity is that of the inode: a directory may have several paths, by symbolic links and
-// mounts. A directory of state has its path, since only servers with the same state directory have it.
+// mounts. A directory of state need not exist. It has its path below the state directory, whose records only servers with the same one read.
 func (c *Claims) identify(d Dir) claim {
 	if d.State {
-		return claim{Path: d.Path, Shared: d.Shared, Key: "state:" + d.Path, state: true, in: d.In}
+		name := d.Path
+		if below, err := filepath.Rel(d.In, d.Path); err == nil && filepath.IsLocal(below) {
+			name = below
+		}
+		return claim{Path: d.Path, Shared: d.Shared, Key: "state:" + name, state: true, in: d.In}
 	}
 	path := d.Path
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -255,7 +295,10 @@ func (c *Claims) identify(d Dir) claim {
 	for at := path; at != filepath.Dir(at); {
 		at = filepath.Dir(at)
 		if key := c.keyOf(at, false, ""); key != "" {
-			next.Above, next.above = append(next.Above, key), append(next.above, at)
+			next.Above = append(next.Above, key)
+			if !c.broad(at) { // nor is what contains it
+				next.above = append(next.above, at)
+			}
 		}
 	}
 	return next
@@ -276,8 +319,10 @@ func (c *Claims) keyOf(path string, warn bool, text string) string {
 	if _, local, err := platform.FileSystem(f); warn && (err != nil || !local) {
 		c.warn(text, "directory", path)
 	}
-	return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+	return keyFor(st)
 }
+
+func keyFor(st beneath.Stat) string { return fmt.Sprintf("%d:%d", st.Dev, st.Ino) }
 
 // warn logs what is not promised, once.
 func (c *Claims) warn(what string, args ...any) {

@@ -5,6 +5,7 @@ package writers
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // world is a temporary directory with a project that contains another one.
@@ -41,10 +45,12 @@ type testServer struct {
 }
 
 func (w world) server(t *testing.T, state string) testServer {
-	c := New(Server{PID: 4711, Host: "here", Since: time.Unix(0, 0), Endpoint: "127.0.0.1:1", Config: "/etc/one.toml"}, hclog.NewNullLogger())
+	c := New(Server{PID: 4711, Host: "here", Since: time.Unix(0, 0), Endpoint: "127.0.0.1:1", Config: "/etc/one.toml"}, isRoot, hclog.NewNullLogger())
 	t.Cleanup(c.Close)
 	return testServer{c, state}
 }
+
+func isRoot(dir string) bool { return dir == "/" }
 
 // claimAll adds claims in a bubble, so that waiting takes no time.
 func claimAll(t *testing.T, s testServer, dirs ...Dir) (err error) {
@@ -81,6 +87,8 @@ func TestSecondClaimIsRefused(t *testing.T) {
 		"a directory shared by both":    {Dir{Path: w.project, Shared: true}, Dir{Path: w.inner, Shared: true}, false, false},
 		"a project that one shares":     {Dir{Path: w.root, Shared: true}, Dir{Path: w.inner}, true, false},
 		"state that does not exist":     {Dir{Path: "/s/memory", State: true}, Dir{Path: "/s/memory", State: true}, true, false},
+		"a directory at the same path":  {Dir{Path: filepath.Join(w.root, "none")}, Dir{Path: filepath.Join(w.root, "none"), Shared: true}, true, false},
+		"one that both share":           {Dir{Path: filepath.Join(w.root, "none"), Shared: true}, Dir{Path: filepath.Join(w.root, "none"), Shared: true}, false, false},
 		"state of another plugin":       {Dir{Path: "/s/memory", State: true}, Dir{Path: "/s/notes", State: true}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +171,7 @@ func TestClaimLastsAsLongAsAnInheritedLock(t *testing.T) {
 	if err := claimAll(t, one, Dir{Path: "/s/memory", State: true}); err != nil {
 		t.Fatal(err)
 	}
-	inherited := duplicate(t, one.Lock(one.state))
+	inherited := duplicate(t, one.Locks(one.state)[0])
 	one.Close()
 	two := w.server(t, w.state)
 	conflict := (*Conflict)(nil)
@@ -189,7 +197,7 @@ func TestProjectsMayHaveStateDirectoriesOfTheirOwn(t *testing.T) {
 	if err := add(one, Dir{Path: w.project, In: w.state}, Dir{Path: w.inner, In: own}); err != nil {
 		t.Fatal(err)
 	}
-	if one.Lock(w.state) == nil || one.Lock(own) == nil || one.Lock("") != nil {
+	if one.Locks("") != nil || len(one.Locks(w.state)) != 1 || len(one.Locks(w.state, own)) != 2 || len(one.Locks(own, own)) != 1 {
 		t.Error("the records are not where the projects have their state")
 	}
 	conflict := (*Conflict)(nil)
@@ -223,15 +231,141 @@ func TestWithoutStateDirectoryTheUserIsTold(t *testing.T) {
 	}
 	for _, state := range []string{"", file} {
 		var log bytes.Buffer
-		c := testServer{New(Server{PID: 1}, hclog.New(&hclog.LoggerOptions{Output: &log})), state}
+		c := testServer{New(Server{PID: 1}, isRoot, hclog.New(&hclog.LoggerOptions{Output: &log})), state}
 		for range 2 {
 			if err := claimAll(t, c, Dir{Path: w.project}); err != nil {
 				t.Errorf("%q: %v", state, err)
 			}
 		}
-		if strings.Count(log.String(), noRecord) != 1 || c.Lock(state) != nil {
+		if strings.Count(log.String(), noRecord) != 1 || c.Locks(state) != nil {
 			t.Errorf("%q: the log has %q", state, log.String())
 		}
 		c.Close()
+	}
+}
+
+// A link and the directory that it leads to are the same state directory.
+func TestStateByLinkIsTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	link := filepath.Join(w.root, "link")
+	if err := os.Symlink(w.state, link); err != nil {
+		t.Skip(err)
+	}
+	if err := claimAll(t, w.server(t, w.state), Dir{Path: filepath.Join(w.state, "memory"), State: true}); err != nil {
+		t.Fatal(err)
+	}
+	conflict := (*Conflict)(nil)
+	if err := claimAll(t, w.server(t, link), Dir{Path: filepath.Join(link, "memory"), State: true}); !errors.As(err, &conflict) {
+		t.Errorf("the same state: %v", err)
+	}
+	if err := claimAll(t, w.server(t, link), Dir{Path: filepath.Join(link, "notes"), State: true}); err != nil {
+		t.Errorf("state of another plugin: %v", err)
+	}
+}
+
+// A project that is replaced while its server runs is still that server's.
+func TestReplacedProjectIsClaimed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := claimAll(t, w.server(t, w.state), Dir{Path: w.project}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(w.project, w.project+"-old"), os.Mkdir(w.project, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	conflict := (*Conflict)(nil)
+	if err := claimAll(t, w.server(t, w.state), Dir{Path: w.project}); !errors.As(err, &conflict) || conflict.Other.PID != 4711 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A temporary error, such as that no more files can be opened, must not release what a server has claimed.
+func TestErrorKeepsTheLock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one := w.server(t, w.state)
+	if err := claimAll(t, one, Dir{Path: w.project}); err != nil {
+		t.Fatal(err)
+	}
+	guard := one.records[one.state].guard()
+	if err := errors.Join(os.Remove(guard), os.Mkdir(guard, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := claimAll(t, one, Dir{Path: w.root}); err == nil || !strings.Contains(err.Error(), guard) {
+		t.Errorf("a claim that cannot be recorded: %v", err)
+	}
+	if err := os.Remove(guard); err != nil {
+		t.Fatal(err)
+	}
+	conflict := (*Conflict)(nil)
+	if err := claimAll(t, w.server(t, w.state), Dir{Path: w.project}); len(one.Locks(w.state)) != 1 || !errors.As(err, &conflict) {
+		t.Errorf("after the error the locks are %v, and another server gets %v", one.Locks(w.state), err)
+	}
+}
+
+// A suspended server may keep the lock of all records.
+func TestLockedRecordsAreReported(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one, two := w.server(t, w.state), w.server(t, w.state)
+	if err := claimAll(t, one, Dir{Path: w.project}); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := one.records[w.state].enter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = claimAll(t, two, Dir{Path: w.project})
+	if usage := (*usage.Error)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "remedy: end that server") || !strings.Contains(err.Error(), one.records[w.state].guard()) {
+		t.Errorf("got %v", err)
+	}
+	// The last conflict is reported also if the records are locked when time is up.
+	unlock()
+	synctest.Test(t, func(t *testing.T) {
+		time.AfterFunc(patience/2, func() { unlock, err = one.records[w.state].enter() })
+		conflict := (*Conflict)(nil)
+		if err := two.Add(t.Context(), []Dir{{Path: w.project, In: w.state}}); !errors.As(err, &conflict) || conflict.Other.PID != 4711 {
+			t.Errorf("got %v", err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}
+
+// Others could not read a record that is larger than they accept.
+func TestRecordsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dirs := make([]Dir, 1200)
+	for i := range dirs {
+		dirs[i] = Dir{Path: fmt.Sprintf("/s/%d/%s", i, strings.Repeat("x", 4000)), State: true}
+	}
+	one := w.server(t, w.state)
+	if err := claimAll(t, one, dirs...); err == nil || !strings.Contains(err.Error(), "remedy") || one.Locks(w.state) != nil {
+		t.Errorf("got %v", err)
+	}
+	if err := claimAll(t, one, dirs[:100]...); err != nil {
+		t.Error(err)
+	}
+}
+
+// A directory that cannot be a project has no marks: every user could make servers believe that it is one.
+func TestBroadDirectoriesHaveNoMarks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := New(Server{PID: 1}, func(dir string) bool { return contain.Within(dir, w.root) }, hclog.NewNullLogger())
+	t.Cleanup(c.Close)
+	if err := claimAll(t, testServer{c, w.state}, Dir{Path: w.inner}); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "linux" && len(c.marks) != 2 {
+		t.Errorf("%d directories have marks, want the project and the one that contains it", len(c.marks))
+	}
+	conflict := (*Conflict)(nil)
+	if err := claimAll(t, w.server(t, w.state), Dir{Path: w.root}); !errors.As(err, &conflict) {
+		t.Errorf("the records have the directories that have no marks, too: %v", err)
 	}
 }
