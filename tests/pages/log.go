@@ -26,24 +26,24 @@ type used struct {
 	op, target        string
 }
 
-// uses are the calls of a sample. DIR and ODD are replaced in targets.
+// uses are the calls of a sample. DIR and ODD are replaced in targets, and TOKEN by the principal of a token.
 var uses = []used{
-	{plugin: "filesystem", tool: "read_text_file", client: "editor 2.4", perDay: 30, ms: 4, bytes: 6000, refusedEach: 25, op: "file/stat", target: "/etc/passwd"},
-	{plugin: "filesystem", tool: "list_directory", client: "editor 2.4", perDay: 22, ms: 3, bytes: 1200},
-	{plugin: "filesystem", tool: "edit_file", client: "editor 2.4", perDay: 8, ms: 9, bytes: 900, refusedEach: 12, op: "file/write", target: "DIR/archiveODD/2025.md"},
-	{plugin: "filesystem", tool: "search_files", client: "editor 2.4", perDay: 5, ms: 3800, bytes: 14000, failsEach: 15, code: "timeout"},
-	{plugin: "filesystem", tool: "read_text_file", principal: "token:ci-build", perDay: 12, ms: 5, bytes: 4000},
-	{plugin: "git", tool: "git_status", client: "editor 2.4", perDay: 18, ms: 40, bytes: 700},
-	{plugin: "git", tool: "git_diff", client: "editor 2.4", perDay: 9, ms: 75, bytes: 22000},
-	{plugin: "git", tool: "git_log", principal: "token:ci-build", perDay: 16, ms: 120, bytes: 3000},
-	{plugin: "git", tool: "git_commit", client: "editor 2.4", perDay: 2, ms: 210, bytes: 300},
-	{plugin: "fetch", tool: "fetch", client: "agent 0.9", perDay: 7, ms: 640, bytes: 48000, refusedEach: 6, op: "http/fetch", target: "https://tracker.example.net"},
-	{plugin: "chant", tool: "chant_spec_list", client: "agent 0.9", perDay: 6, ms: 12, bytes: 900},
-	{plugin: "chant", tool: "chant_add", client: "agent 0.9", perDay: 3, ms: 18, bytes: 200, until: 34},
-	{plugin: "time", tool: "get_current_time", client: "agent 0.9", perDay: 10, ms: 1, bytes: 120},
+	{plugin: "filesystem", tool: "read_text_file", client: "editor/2.4", perDay: 30, ms: 4, bytes: 6000, refusedEach: 25, op: "file/stat", target: "/etc/passwd"},
+	{plugin: "filesystem", tool: "list_directory", client: "editor/2.4", perDay: 22, ms: 3, bytes: 1200},
+	{plugin: "filesystem", tool: "edit_file", client: "editor/2.4", perDay: 8, ms: 9, bytes: 900, refusedEach: 12, op: "file/write", target: "DIR/archiveODD/2025.md"},
+	{plugin: "filesystem", tool: "search_files", client: "editor/2.4", perDay: 5, ms: 3800, bytes: 14000, failsEach: 15, code: "timeout"},
+	{plugin: "filesystem", tool: "read_text_file", principal: "TOKEN", perDay: 12, ms: 5, bytes: 4000},
+	{plugin: "git", tool: "git_status", client: "editor/2.4", perDay: 18, ms: 40, bytes: 700},
+	{plugin: "git", tool: "git_diff", client: "editor/2.4", perDay: 9, ms: 75, bytes: 22000},
+	{plugin: "git", tool: "git_log", principal: "TOKEN", perDay: 16, ms: 120, bytes: 3000},
+	{plugin: "git", tool: "git_commit", client: "editor/2.4", perDay: 2, ms: 210, bytes: 300},
+	{plugin: "fetch", tool: "fetch", client: "agent/0.9", perDay: 7, ms: 640, bytes: 48000, refusedEach: 6, op: "http/fetch", target: "https://tracker.example.net"},
+	{plugin: "chant", tool: "chant_spec_list", client: "agent/0.9", perDay: 6, ms: 12, bytes: 900},
+	{plugin: "chant", tool: "chant_add", client: "agent/0.9", perDay: 3, ms: 18, bytes: 200, until: 34},
+	{plugin: "time", tool: "get_current_time", client: "agent/0.9", perDay: 10, ms: 1, bytes: 120},
 	// Requests for what is not granted, which are refused before a module runs.
-	{plugin: "filesystem", tool: "move_file", client: "editor 2.4", perDay: 1, code: "not_granted"},
-	{plugin: "git", tool: "git_commit", principal: "token:ci-build", perDay: 1, code: "not_granted"},
+	{plugin: "filesystem", tool: "move_file", client: "editor/2.4", perDay: 1, code: "not_granted"},
+	{plugin: "git", tool: "git_commit", principal: "TOKEN", perDay: 1, code: "not_granted"},
 	{plugin: "git", tool: "git_reset", principal: "token:ann", perDay: 1, code: "not_granted"},
 }
 

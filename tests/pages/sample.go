@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -77,6 +78,7 @@ limits = { time = "1h", queue = "1h", concurrency = 2 }
 type sample struct {
 	program, odd         string
 	dir, project, config string
+	token                string // of the client ci-build
 	environment          []string
 	base, link           string
 	paths                []string
@@ -147,8 +149,23 @@ func (s *sample) write(plugins string) error {
 			return fmt.Errorf("git: %w: %s", err, out)
 		}
 	}
+	made, err := s.command("token", "new", "ci-build", "--config", s.config, "--json").Output()
+	if err != nil {
+		return fmt.Errorf("a token: %w", err)
+	}
+	var token struct{ ID, Token string }
+	if err := json.Unmarshal(made, &token); err != nil {
+		return err
+	}
+	s.token = token.Token
+	if err := os.Remove(filepath.Join(s.dir, "audit.jsonl")); err != nil { // the record of the token, which is later than the calls
+		return err
+	}
 	calls := slices.Clone(uses)
 	for i := range calls {
+		if calls[i].principal == "TOKEN" {
+			calls[i].principal = "token:" + token.ID
+		}
 		calls[i].target = strings.NewReplacer("DIR", s.dir, "ODD", s.odd).Replace(calls[i].target)
 	}
 	if s.odd != "" {

@@ -66,20 +66,27 @@ func keyOf(e *audit.Entry) (Key, bool) {
 	if e.Kind != audit.KindCall && e.Kind != audit.KindRefused {
 		return Key{}, false
 	}
-	k := Key{Plugin: e.Plugin, Method: e.Method, Tool: e.Tool, Principal: e.Principal}
+	k := CallerKey(e.Principal, e.Client)
+	k.Plugin, k.Method, k.Tool = e.Plugin, e.Method, e.Tool
 	if !namesTool(e) {
 		k.Tool = ""
 	}
 	if e.Reason != "" && !slices.Contains(httpMethods, e.Method) { // of a request that the HTTP server has refused, before it looked at the method
 		k.Method = Other
 	}
-	if scheme, _, named := strings.Cut(e.Principal, ":"); !named || scheme == "" {
-		k.Client = e.Client
-	}
 	for _, text := range []*string{&k.Plugin, &k.Method, &k.Tool, &k.Principal, &k.Client} {
 		*text = bounded(*text)
 	}
 	return k, true
+}
+
+// CallerKey returns what the calls of a client are counted by: its principal, and what it reports if the principal is not its own.
+func CallerKey(principal, client string) Key {
+	k := Key{Principal: principal}
+	if scheme, _, named := strings.Cut(principal, ":"); !named || scheme == "" {
+		k.Client = client
+	}
+	return k
 }
 
 // httpMethods are the methods that refused HTTP requests are counted by.
@@ -113,15 +120,13 @@ func (k Key) Called() string {
 	return k.Method + " " + k.Tool
 }
 
-// Caller names who called, for people.
+// Caller names who called, for people. What a client reports comes first, so that it cannot look like the principal.
 func (k Key) Caller() string {
 	switch {
 	case k.Plugin == Other:
 		return Other
-	case k.Principal == "" || k.Principal == "local":
+	case k.Client == "" || k.Principal == "":
 		return cmp.Or(k.Client, k.Principal, "(unnamed)")
-	case k.Client == "":
-		return k.Principal
 	}
 	return k.Client + " (" + k.Principal + ")"
 }

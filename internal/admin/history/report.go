@@ -72,6 +72,7 @@ func (s *Summary) Slowest() []Row {
 type Refused struct {
 	Key
 	Refusal
+	Clients int `json:"clients,omitempty"` // that were refused it; 0: not known
 }
 
 // Refused returns what was refused, the most frequent first.
@@ -79,7 +80,7 @@ func (s *Summary) Refused() []Refused {
 	var all []Refused
 	for _, row := range s.Tools {
 		for _, r := range row.Stats.Refused {
-			all = append(all, Refused{row.Key, r})
+			all = append(all, Refused{row.Key, r, len(row.callers[cause{r.Op, r.Code, r.Reason}])})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Refused) int { return cmp.Compare(b.Count, a.Count) })

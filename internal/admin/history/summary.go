@@ -45,6 +45,8 @@ type Row struct {
 	Key
 	Stats
 	Series []int64 // calls of each step
+
+	callers map[cause]map[Key]bool // whom was refused what, of a tool
 }
 
 // steps are the durations of steps.
@@ -191,7 +193,27 @@ func (s *summarizing) add(begin time.Time, h *hour) {
 			row := s.row(i, k)
 			row.merge(&c.Stats)
 			row.Series[step] += c.Calls
+			if i == 0 {
+				row.noteCallers(c)
+			}
 		}
+	}
+}
+
+// cause is what tells refusals of a tool apart.
+type cause struct{ op, code, reason string }
+
+// noteCallers adds who was refused something in c.
+func (r *Row) noteCallers(c *cell) {
+	for _, refused := range c.Refused {
+		why := cause{refused.Op, refused.Code, refused.Reason}
+		if r.callers == nil {
+			r.callers = map[cause]map[Key]bool{}
+		}
+		if r.callers[why] == nil {
+			r.callers[why] = map[Key]bool{}
+		}
+		r.callers[why][Key{Principal: c.Principal, Client: c.Client}] = true
 	}
 }
 

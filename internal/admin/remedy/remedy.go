@@ -46,7 +46,7 @@ type Finder struct {
 	names   map[string]string // of tokens, by their principals; nil: not read yet
 }
 
-// New returns a Finder for view. It is for one goroutine.
+// New returns a Finder for view, without which it only names clients. It is for one goroutine.
 func New(o discovery.Options, view *catalog.Catalog) *Finder {
 	return &Finder{options: o, view: view, known: map[Refusal]Remedy{}}
 }
@@ -106,17 +106,17 @@ func (f *Finder) explain(refused Refusal) (r Remedy) {
 	return r
 }
 
+// principalBearer is the principal of the token of token_file or token_env.
+const principalBearer = "bearer"
+
 // identify sets the client of a question. It returns false if the client is a token that is not known.
 func (f *Finder) identify(q *explain.Question, refused Refusal) bool {
 	switch p := refused.Principal; {
 	case len(f.view.Clients.Tables) == 0: // all clients get the same
 	case strings.HasPrefix(p, "token:"):
-		if f.names == nil {
-			f.names = tokenNames(f.options)
-		}
-		q.Client, q.OfClient = f.names[p], true
+		q.Client, q.OfClient = f.nameOf(p), true
 		return q.Client != ""
-	case p == "bearer", p == "local" && refused.OverHTTP:
+	case p == principalBearer, p == "local" && refused.OverHTTP:
 		q.Client, q.OfClient = p, true
 	}
 	return true

@@ -103,6 +103,13 @@ path = "../plugins/second"
 			t.Errorf("%+v: got %+v", c.refused, r)
 		}
 	}
+	for principal, want := range map[string][2]string{
+		named.PrincipalID(): {"ci-build (" + named.PrincipalID() + ")", "ci"}, "bearer": {"agent/1 (bearer)", "rest"}, "local": {"agent/1 (local)", ""}, "token:unknown": {"token:unknown", ""},
+	} {
+		if who, table := f.Who(principal, "agent/1"), f.Table(principal); who != want[0] || table != want[1] {
+			t.Errorf("%s is named %q, of the table %q", principal, who, table)
+		}
+	}
 	if r := f.Find(Refusal{Method: "tools/call", Plugin: "first", Tool: "first_read", Principal: "token:unknown"}); len(r.At) > 0 || r.Command != "" || !strings.Contains(r.Why, "not exist") {
 		t.Errorf("a token that was revoked: got %+v", r)
 	}

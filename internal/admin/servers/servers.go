@@ -20,7 +20,7 @@ type Servers struct {
 	Offered bool     // whether that config has live = true
 }
 
-// Server is the state of one server.
+// Server is the state of one server. Its principals are named for people.
 type Server struct {
 	live.Snapshot
 	Refused, Limits []Refusal
@@ -85,7 +85,30 @@ func (w *Watcher) Look(ctx context.Context) (*Servers, error) {
 				*list.to = append(*list.to, r)
 			}
 		}
+		one.name(w.finder)
 		s.Servers = append(s.Servers, one)
 	}
 	return s, nil
 }
+
+// name replaces the principals by the names of the clients, in the form that all pages have.
+func (s *Server) name(finder *remedy.Finder) {
+	for i := range s.Calls {
+		s.Calls[i].Principal = finder.Who(s.Calls[i].Principal, s.Calls[i].Client)
+	}
+	for i := range s.Waiting {
+		nameIn(finder, &s.Waiting[i].Event)
+	}
+	for _, list := range [][]live.Event{s.Ended, s.Asked} {
+		for i := range list {
+			nameIn(finder, &list[i])
+		}
+	}
+	for _, list := range [][]Refusal{s.Refused, s.Limits} {
+		for i := range list {
+			nameIn(finder, &list[i].Event)
+		}
+	}
+}
+
+func nameIn(finder *remedy.Finder, e *live.Event) { e.Principal = finder.Who(e.Principal, e.Client) }

@@ -47,12 +47,15 @@ func installation(t *testing.T, config string) (*admintest.Workspace, discovery.
 func TestRefusalsHaveRemedies(t *testing.T) {
 	_, o, state := installation(t, "[[plugins]]\npath = \"../plugins/first\"\nhttp = []\nlimits = { time = '1s' }\n")
 	state.Record(&audit.Record{Kind: audit.KindRefused, Plugin: "first", Operations: []audit.Operation{{Op: "http/fetch", Target: "https://a.example"}}})
-	state.Record(&audit.Record{Kind: audit.KindCall, Plugin: "first", Code: "timeout"})
+	state.Record(&audit.Record{Kind: audit.KindCall, Plugin: "first", Code: "timeout", Principal: "local", Client: "editor/2"})
 	got, err := NewWatcher(o).Look(t.Context())
 	if err != nil || len(got.Servers) != 1 || len(got.Servers[0].Refused) != 1 || len(got.Servers[0].Limits) != 1 {
 		t.Fatalf("%v, %+v", err, got)
 	}
 	s := got.Servers[0]
+	if s.Limits[0].Principal != "editor/2 (local)" || s.Ended[0].Principal != s.Limits[0].Principal {
+		t.Errorf("the clients are %q and %q", s.Limits[0].Principal, s.Ended[0].Principal)
+	}
 	if s.Refused[0].Key != "http" || s.Refused[0].Command == "" || s.Limits[0].Key != "limits.time" {
 		t.Errorf("got %+v and %+v", s.Refused[0].Remedy, s.Limits[0].Remedy)
 	}

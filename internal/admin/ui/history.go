@@ -72,17 +72,14 @@ type historyRow struct {
 	historyLink
 	history.Figures
 	Spark string
+	Table string // of [[clients]] that decides for a client; empty: it is not known
 }
 
 // historyRefused is what was refused, with what decides about it now.
 type historyRefused struct {
 	history.Refused
 	Remedy remedy.Remedy
-}
-
-// Who names who was refused the latest.
-func (r historyRefused) Who() string {
-	return history.Key{Principal: r.LastPrincipal, Client: r.LastClient}.Caller()
+	Who    string // who was refused the latest
 }
 
 // historyRanges are the ranges of time that the page offers.
@@ -135,8 +132,12 @@ func historyPage(o discovery.Options) Page {
 		if err != nil {
 			return nil, err
 		}
-		m.fill(s, query)
-		m.explain(o)
+		view, _ := catalog.Look(o) // the page Doctor has its problems
+		finder := remedy.New(o, view)
+		m.fill(s, query, finder)
+		if view != nil {
+			m.explain(finder)
+		}
 		return m, nil
 	}}
 }
@@ -188,7 +189,7 @@ func historyHref(query url.Values, name, value string) string {
 }
 
 // fill sets what the summary has.
-func (m *historyModel) fill(s *history.Summary, query url.Values) {
+func (m *historyModel) fill(s *history.Summary, query url.Values, finder *remedy.Finder) {
 	m.From, m.To, m.Step, m.Total, m.Lost, m.Damaged = s.From, s.To, s.Step, s.Total.Figures(), s.Lost, s.Damaged
 	if s.Since.After(s.From) {
 		m.Begins = s.Since
@@ -206,7 +207,7 @@ func (m *historyModel) fill(s *history.Summary, query url.Values) {
 	m.Charts = historyCharts(m.Steps, s.Step)
 	refused, more := firstRows(s.Refused())
 	for _, r := range refused {
-		m.Refused = append(m.Refused, historyRefused{Refused: r})
+		m.Refused = append(m.Refused, historyRefused{Refused: r, Who: finder.Who(r.LastPrincipal, r.LastClient)})
 	}
 	m.MoreRefused = more
 	m.Failed, m.MoreFailed = firstRows(s.Failed())
@@ -214,19 +215,21 @@ func (m *historyModel) fill(s *history.Summary, query url.Values) {
 	m.table("Plugins", "plugin", s.Plugins, func(k history.Key) (string, string) {
 		return cmp.Or(k.Plugin, "the host itself"), historyHref(query, "plugin", k.Plugin)
 	})
-	m.table("Clients", "client", s.Clients, func(k history.Key) (string, string) { return k.Caller(), historyHref(query, "client", k.Selector()) })
+	m.table("Clients", "client", s.Clients, func(k history.Key) (string, string) {
+		name := k.Caller()
+		if k.Plugin != history.Other {
+			name = finder.Who(k.Principal, k.Client)
+		}
+		return name, historyHref(query, "client", k.Selector())
+	})
+	clients := m.Tables[len(m.Tables)-1].Rows
+	for i := range clients {
+		clients[i].Table = finder.Table(s.Clients[i].Principal)
+	}
 }
 
 // explain adds what decides about the refusals, by the config that is in force now.
-func (m *historyModel) explain(o discovery.Options) {
-	if len(m.Refused) == 0 {
-		return
-	}
-	view, _ := catalog.Look(o) // the page Doctor has its problems
-	if view == nil {
-		return
-	}
-	finder := remedy.New(o, view)
+func (m *historyModel) explain(finder *remedy.Finder) {
 	for i := range m.Refused {
 		r := &m.Refused[i]
 		r.Remedy = finder.Find(remedy.Refusal{
@@ -246,7 +249,7 @@ func (m *historyModel) table(title, what string, rows []history.Row, link func(h
 	t := historyTable{Title: title, What: what, More: more}
 	for _, row := range rows {
 		name, href := link(row.Key)
-		t.Rows = append(t.Rows, historyRow{historyLink{Name: name, Href: href}, row.Figures(), chart.Blocks.Sparkline(chart.Sum(row.Series, historySpark))})
+		t.Rows = append(t.Rows, historyRow{historyLink: historyLink{Name: name, Href: href}, Figures: row.Figures(), Spark: chart.Blocks.Sparkline(chart.Sum(row.Series, historySpark))})
 	}
 	m.Tables = append(m.Tables, t)
 }

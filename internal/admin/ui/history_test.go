@@ -109,7 +109,7 @@ func TestHistoryTellsWhatDecidesAboutRefusals(t *testing.T) {
 	get := historyOf(t, "[audit]\nfile = \"LOG\"\n"+plugin,
 		`{"time":"TIME","kind":"refused","plugin":"first","method":"tools/call","tool":"first_read","client":"editor 1","principal":"local","outcome":"denied","code":"denied","operations":[{"op":"http/fetch","target":"https://a.example","outcome":"denied"}]}`)
 	_, body := get("/history")
-	for _, want := range []string{"bulkhead.toml:5</a>: <code>http</code>, which would need <code>&#34;https://a.example&#34;</code>", "<br>editor 1<", "not in http (bulkhead.toml:5)", "bulkhead policy first --origin https://a.example --config "} {
+	for _, want := range []string{"bulkhead.toml:5</a>: <code>http</code>, which would need <code>&#34;https://a.example&#34;</code>", "<br>editor 1 (local)<", "not in http (bulkhead.toml:5)", "bulkhead policy first --origin https://a.example --config "} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q: %s", want, body)
 		}
