@@ -90,6 +90,7 @@ func TestCheckRefuses(t *testing.T) {
 		"an ancestor that a group of others may write":        {tree: []step{{path: "own", owner: other, group: other + 1, mode: 0o775}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0775"},
 		"an ancestor of root that another group may write":    {tree: []step{{path: "own", group: other + 1, mode: 0o775}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0775"},
 		"a directory of root that the user's group may write": {tree: []step{{path: "own"}, {path: "own/dir", group: other, mode: 0o775}}, user: other, at: "own/dir", want: "belongs to another user"},
+		"an ancestor of root and a group of other users":      {tree: []step{{path: "own", group: other, mode: 0o775}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0775"},
 		"an ancestor of root that root's group may write":     {tree: []step{{path: "own", mode: 0o775}, {path: "own/dir", owner: other}}, user: other, at: "own", want: "mode 0775"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +103,7 @@ func TestCheckRefuses(t *testing.T) {
 			} else if os.Geteuid() != 0 {
 				t.Skip("the test directories belong to root only if root runs the test")
 			}
-			err := check(filepath.Join(root, c.dir), c.user, lastDir)
+			err := check(filepath.Join(root, c.dir), account{c.user, 0}, lastDir)
 			var fault *Error
 			if !errors.As(err, &fault) || fault.At != filepath.Join(root, c.at) || !strings.Contains(err.Error(), c.want) || fault.Remedy == "" {
 				t.Fatalf("got %v (%+v), want %s and %q", err, fault, c.at, c.want)
@@ -256,7 +257,7 @@ func TestCheckAccepts(t *testing.T) {
 			} else if os.Geteuid() != 0 {
 				t.Skip("the test directory belongs to root only if root runs the test")
 			}
-			if err := check(filepath.Join(root, c.dir), c.user, lastDir); err != nil {
+			if err := check(filepath.Join(root, c.dir), account{c.user, c.user}, lastDir); err != nil {
 				t.Error(err)
 			}
 		})

@@ -13,11 +13,19 @@ import (
 	"syscall"
 )
 
-func checkDir(dir string) error { return check(dir, os.Geteuid(), lastDir) }
+func checkDir(dir string) error { return check(dir, accountOf(os.Geteuid()), lastDir) }
 
-func checkFile(path string, user int) error { return check(path, user, lastFile) }
+func checkFile(path string, user int) error { return check(path, accountOf(user), lastFile) }
 
-func checkEntry(path string) error { return check(path, invoker(), lastEntry) }
+func checkEntry(path string) error { return check(path, accountOf(invoker()), lastEntry) }
+
+// account is whom a path must belong to.
+type account struct {
+	user  int
+	group int // of this process
+}
+
+func accountOf(user int) account { return account{user, os.Getegid()} }
 
 // invoker returns the ID of the user who runs the host: the effective user or, as for Git, the one who used sudo.
 func invoker() int {
@@ -46,8 +54,8 @@ func ownerOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid
 // maxLinks bounds the symbolic links of a path, as Linux does.
 const maxLinks = 40
 
-// check is Check for the user with the ID user. last is the role of dir itself.
-func check(dir string, user int, last role) error {
+// check is Check for an account. last is the role of dir itself.
+func check(dir string, who account, last role) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("%s is not an absolute path", dir)
 	}
@@ -72,7 +80,7 @@ func check(dir string, user int, last role) error {
 		if len(rest) == 0 {
 			role = last
 		}
-		if err := checkItem(dir, next, info, role, user); err != nil {
+		if err := checkItem(dir, next, info, role, who); err != nil {
 			return err
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
@@ -105,8 +113,8 @@ const (
 )
 
 // checkItem checks the directory, file or symbolic link at path, a component of dir that info describes.
-func checkItem(dir, path string, info fs.FileInfo, role role, user int) error {
-	owner, link, last := ownerOf(info), info.Mode()&fs.ModeSymlink != 0, role != inner
+func checkItem(dir, path string, info fs.FileInfo, role role, who account) error {
+	user, owner, link, last := who.user, ownerOf(info), info.Mode()&fs.ModeSymlink != 0, role != inner
 	fault := func(what, remedy string) error {
 		return &Error{Dir: dir, At: path, Owner: owner, Mode: info.Mode().Perm(), What: what, Remedy: remedy}
 	}
@@ -126,9 +134,10 @@ func checkItem(dir, path string, info fs.FileInfo, role role, user int) error {
 	case writers == 0, !last && info.Mode()&fs.ModeSticky != 0:
 		return nil
 	case writers == 0o020:
-		// A volume of Kubernetes belongs to root and the group of fsGroup, whose ID is that of the user.
+		// A volume of Kubernetes belongs to root and the group of fsGroup, whose ID is that of the user and of runAsGroup. Elsewhere a group of
+		// other users may happen to have the user's ID, so it must be the process's own group.
 		group := int(info.Sys().(*syscall.Stat_t).Gid)
-		if (!last || role == lastEntry) && isPrivateGroup(group, owner) || !last && owner == 0 && isPrivateGroup(group, user) {
+		if (!last || role == lastEntry) && isPrivateGroup(group, owner) || !last && owner == 0 && isPrivateGroup(group, user) && group == who.group {
 			return nil
 		}
 	}

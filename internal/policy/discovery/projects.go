@@ -3,16 +3,13 @@ package discovery
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
-	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // Project is one of the projects that a server offers besides its own.
@@ -44,8 +41,9 @@ func findProjects(c *config.Config, places config.Places) ([]Project, error) {
 		}
 		projects = append(projects, Project{Name: p.Name, Places: in})
 	}
-	for i, p := range c.Projects {
-		if err := checkProjectState(p, c.Projects[:i], c.Projects, places); err != nil {
+	states := newStateCheck(c.Projects, places)
+	for _, p := range c.Projects {
+		if err := states.add(p); err != nil {
 			problems = append(problems, tomlfile.Problem{File: p.File, Line: p.StateLine, Key: p.Key + ".state", What: err.Error(),
 				Remedy: "write the absolute path of a directory of its own, outside of all projects; it is created if its parent exists"})
 		}
@@ -59,49 +57,6 @@ func findProjects(c *config.Config, places config.Places) ([]Project, error) {
 
 // projectStates is the directory below that of all state directories for those of projects. No plugin has such a name.
 const projectStates = ".projects"
-
-// checkProjectState returns an error if the state directory of a project cannot be used, or overlaps with a project, with the state directory of
-// one of the projects before it, or with that of the server: plugins of one project could write the state of another one, or their own locks.
-func checkProjectState(p config.Project, before, all []config.Project, places config.Places) error {
-	if p.State == "" {
-		return nil
-	}
-	if places.Broad(p.State) {
-		return usage.Errorf("%s cannot be the state directory, since the home directory is in it", p.State)
-	}
-	other := map[string]string{"the server's project": places.Project, "the server's state directory": places.State}
-	for _, a := range all {
-		other["the project "+a.Name] = a.Path
-	}
-	for _, b := range before {
-		other["the state directory of the project "+b.Name] = b.State
-	}
-	nearest := p.State // existing ancestor
-	for parent := filepath.Dir(nearest); !isPresent(nearest) && parent != nearest; parent = filepath.Dir(nearest) {
-		nearest = parent
-	}
-	known := map[string]os.FileInfo{}
-	for _, name := range slices.Sorted(maps.Keys(other)) {
-		dir := other[name]
-		if dir == "" {
-			continue
-		}
-		// Lexically too, since neither may exist yet.
-		if contains(chain(dir, known), chain(nearest, known)) || contains(chain(p.State, known), chain(dir, known)) ||
-			contain.Within(dir, p.State) || contain.Within(p.State, dir) {
-			return usage.Errorf("%s overlaps with %s, %s", p.State, name, dir)
-		}
-	}
-	if err := ownedpath.CheckState(p.State); err != nil {
-		return usage.Errorf("%s", ownedpath.Explain(err))
-	}
-	return nil
-}
-
-func isPresent(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
 
 // placesIn returns the places of a server for a project. Without a directory of its own for them, the state directories belong to the directory
 // of the project, not to its name, which the config may give to another directory later.

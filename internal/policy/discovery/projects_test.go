@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -95,6 +96,9 @@ func TestStateOfProjectOverlapsWithNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := errors.Join(os.Mkdir(filepath.Join(root, "a/sub"), 0o755), os.Symlink(root+"/a/sub", root+"/link")); err != nil {
+		t.Skip(err)
+	}
 	if err := os.Mkdir(filepath.Join(root, "shared"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +112,7 @@ func TestStateOfProjectOverlapsWithNothing(t *testing.T) {
 		"states/b": "the state directory of the project b", "states/b/a": "the state directory of the project b",
 		"states": "the server's state directory", "states/server": "the server's state directory", "states/server/x": "the server's state directory",
 		"home": "the home directory is in it", "shared/a": "can be written by others",
+		"link": "the project a", "link/state": "the project a",
 	} {
 		config := &config.Config{File: "f", Files: make([]config.File, 1), Projects: []config.Project{
 			{Name: "b", Path: root + "/b", State: root + "/states/b", Key: "projects[0]"},
