@@ -42,7 +42,8 @@ type credentials struct {
 	changed func()         // called after tokens have changed; nil until the server serves
 
 	reading sync.Mutex
-	failed  string // the last error of readAgain, which is logged once
+	failed  string   // the last error of readAgain, which is logged once
+	keys    []string // of the state of questions
 }
 
 // openCredentials reads the credentials that the settings name. If the caller can correct an error, it is a *UsageError.
@@ -57,6 +58,9 @@ func (h *Host) openCredentials(settings config.HTTPServer) (*credentials, error)
 	}
 	if settings.TokenFile != "" && isOpenToAll(settings.TokenFile) {
 		c.log.Warn("all users of this machine can read the file of the bearer token: run chmod o-rwx FILE, and make a new token", "file", settings.TokenFile)
+	}
+	if settings.StateKeys != "" && isOpenToAll(settings.StateKeys) {
+		c.log.Warn("all users of this machine can read the state keys: run chmod o-rwx FILE, and replace the keys", "file", settings.StateKeys)
 	}
 	if len(settings.Issuers) > 0 {
 		c.jwts = oauth.New(oauth.Config{
@@ -88,6 +92,10 @@ func (c *credentials) read() (added, ended int, err error) {
 			err = errors.Join(err, problem)
 		} else {
 			c.share(keys)
+			if c.keys != nil && !slices.Equal(c.keys, keys) {
+				c.log.Info("the state keys have changed", "file", c.settings.StateKeys, "keys", len(keys))
+			}
+			c.keys = keys
 		}
 	}
 	if c.settings.CertFile != "" {

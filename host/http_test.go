@@ -107,7 +107,7 @@ func TestServeHTTP(t *testing.T) {
 	}
 }
 
-// TestServeHTTPWarnsOfTokenThatAllCanRead checks the warning, which must not contain the token.
+// TestServeHTTPWarnsOfTokenThatAllCanRead checks the warning, also that of state keys, which must not contain what the file has.
 func TestServeHTTPWarnsOfTokenThatAllCanRead(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such mode")
@@ -123,6 +123,18 @@ func TestServeHTTPWarnsOfTokenThatAllCanRead(t *testing.T) {
 		_ = end()
 		if log := w.Log.String(); strings.Contains(log, "all users of this machine") != want || strings.Contains(log, token) {
 			t.Errorf("mode %o: %s", mode, log)
+		}
+
+		w = hosttest.New(t, answering("a", "A"), hosttest.Files{"work/keys": strings.Repeat("k", 32)})
+		file = filepath.Join(w.Dir, "work", "keys")
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		w.Write(t, withHTTP("state_keys = '"+file+"'"))
+		_, end = serveHTTP(t, w.Open(t, w.Options()), host.HTTPOptions{Address: "127.0.0.1:0"})
+		_ = end()
+		if log := w.Log.String(); strings.Contains(log, "can read the state keys") != want || strings.Contains(log, "kkkk") {
+			t.Errorf("state keys of mode %o: %s", mode, log)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 // the current files and is replaced atomically. Neither the links of the files nor their directory change.
 type mounted struct {
 	dir      string
+	mode     os.FileMode
 	versions int
 }
 
@@ -38,6 +39,7 @@ func (m *mounted) put(t *testing.T, files hosttest.Files) {
 		}
 	}
 	must(os.MkdirAll(filepath.Join(m.dir, version), 0o755))
+	must(os.Chmod(m.dir, m.mode))
 	for name, content := range files {
 		must(os.WriteFile(filepath.Join(m.dir, version, name), []byte(content), 0o600))
 		if link := filepath.Join(m.dir, name); m.versions == 1 {
@@ -54,7 +56,7 @@ func (m *mounted) put(t *testing.T, files hosttest.Files) {
 // watching finds the changes.
 func TestMountedFilesAreFollowed(t *testing.T) {
 	w := hosttest.New(t, answering("a", "A"), answering("b", "B"), hosttest.Files{"work/bulkhead.toml": ""})
-	m := &mounted{dir: filepath.Join(w.Dir, "mount")}
+	m := &mounted{dir: filepath.Join(w.Dir, "mount"), mode: 0o777 | os.ModeSticky}
 	in := func(name string) string { return filepath.Join(m.dir, name) }
 	plugin := func(name string) string {
 		return fmt.Sprintf("[[plugins]]\npath = %q\n", filepath.Join(w.Dir, "plugins", name))
@@ -134,4 +136,33 @@ func TestMountedFilesAreFollowed(t *testing.T) {
 	m.put(t, files)
 	want("the certificate", func(_ int, _, now string) bool { return now != former }, files["token"])
 	_ = end()
+	if strings.Contains(w.Log.String(), othersDecide) {
+		t.Errorf("a projected volume causes a warning: %s", w.Log.String())
+	}
+}
+
+const othersDecide = "another user decides what is granted"
+
+// TestMountWithoutStickyBit has the mode of a volume of the kind configMap, whose directory each user of a container may change. That of a
+// projected volume is in memory, and has the sticky bit.
+func TestMountWithoutStickyBit(t *testing.T) {
+	for mode, trusted := range map[os.FileMode]bool{0o777: false, 0o777 | os.ModeSticky: true} {
+		w := hosttest.New(t, answering("a", "A"), hosttest.Files{"work/bulkhead.toml": ""})
+		m := &mounted{dir: filepath.Join(w.Dir, "mount"), mode: mode}
+		m.put(t, hosttest.Files{"bulkhead.toml": fmt.Sprintf("[[plugins]]\npath = %q\n", filepath.Join(w.Dir, "plugins", "a")), "ceiling.toml": ""})
+		o := w.Options()
+		o.ConfigFile = filepath.Join(m.dir, "bulkhead.toml")
+		w.Open(t, o)
+		if strings.Contains(w.Log.String(), othersDecide) == trusted {
+			t.Errorf("mode %s: the log has %s", mode, w.Log.String())
+		}
+		o.System = discovery.WithCeiling(o.System, filepath.Join(m.dir, "ceiling.toml"), os.Getuid(), w.Dir)
+		if h, err := host.Open(o); (err == nil) != trusted {
+			t.Errorf("mode %s: with a ceiling: %v", mode, err)
+		} else if err == nil {
+			if err := h.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }

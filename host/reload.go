@@ -116,11 +116,12 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 	if err := errors.Join(err, wrongModules(old, next)); err != nil {
 		return &UsageError{Err: err}
 	}
-	if err := h.claim(ctx, projects); err != nil {
-		return err
-	}
 	measured, err := h.prepareMetrics(found)
 	if err != nil {
+		return err
+	}
+	if err := h.claim(ctx, projects); err != nil { // late, since what was claimed stays so
+		measured.abort()
 		return err
 	}
 	if err := h.apply(ctx, old, projects); err != nil {

@@ -122,7 +122,7 @@ func (c *Catalog) PolicyDigest() string {
 		}
 	}
 	if c.Ceiling != nil {
-		ceiling, err := json.Marshal(c.Ceiling)
+		ceiling, err := json.Marshal(c.Ceiling.WithoutPaths())
 		fmt.Fprintln(sum, string(ceiling), err)
 	}
 	return hex.EncodeToString(sum.Sum(nil))

@@ -42,6 +42,18 @@ type Ceiling struct {
 	Home string
 }
 
+// WithoutPaths returns a copy that is equal for equal ceilings in different files.
+func (c *Ceiling) WithoutPaths() *Ceiling {
+	same := *c
+	same.File, same.Home, same.AuditLine, same.All.File = "", "", 0, ""
+	same.RequireSignature = c.RequireSignature.withoutPath()
+	same.Plugins = slices.Clone(c.Plugins)
+	for i, p := range same.Plugins {
+		same.Plugins[i].File, same.Plugins[i].RequireSignature = "", p.RequireSignature.withoutPath()
+	}
+	return &same
+}
+
 // Allowed is a plugin that a ceiling allows, and the bounds that apply to this plugin only.
 type Allowed struct {
 	Name   string

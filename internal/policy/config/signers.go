@@ -14,6 +14,13 @@ type Signers struct {
 	At   string // the key of the file that requires it, with its position: ceiling.require_signature (/etc/bulkhead/bulkhead.toml:3)
 }
 
+func (s *Signers) withoutPath() *Signers {
+	if s == nil {
+		return nil
+	}
+	return &Signers{Keys: s.Keys}
+}
+
 const requireSignature = "require_signature"
 
 // readSigners reads the keys that a table of a ceiling requires; nil if it requires none.
