@@ -34,6 +34,7 @@ type podSpec struct {
 	Volumes         []volume
 	SecurityContext struct {
 		RunAsUser      int    `yaml:"runAsUser"`
+		RunAsGroup     int    `yaml:"runAsGroup"`
 		FSGroup        int    `yaml:"fsGroup"`
 		ChangePolicy   string `yaml:"fsGroupChangePolicy"`
 		SeccompProfile struct {
@@ -157,8 +158,8 @@ func TestPodsHaveTimeAndMemoryForServer(t *testing.T) {
 	if run := volumeOf(t, pod, "run"); run.EmptyDir.Medium != "Memory" {
 		t.Error("the volume run is not in memory: every user may change an empty directory on the disk, so the server refuses its own directories in it")
 	}
-	if s := pod.SecurityContext; s.FSGroup != s.RunAsUser || s.ChangePolicy != "OnRootMismatch" {
-		t.Errorf("fsGroup %d, policy %s: the server accepts volumes only of the group with the ID of its user, and refuses files that a group may write", s.FSGroup, s.ChangePolicy)
+	if s := pod.SecurityContext; s.FSGroup != s.RunAsUser || s.RunAsGroup != s.RunAsUser || s.ChangePolicy != "OnRootMismatch" {
+		t.Errorf("fsGroup %d, runAsGroup %d, policy %s: the server accepts volumes only of its group with the ID of its user, and refuses files that a group may write", s.FSGroup, s.RunAsGroup, s.ChangePolicy)
 	}
 	if name := filepath.Base(pod.SecurityContext.SeccompProfile.Path); !exists(kubernetes + "nodes/" + name) {
 		t.Errorf("the pods name the seccomp profile %s, which nodes/ does not have", name)
@@ -268,11 +269,14 @@ func newPodFiles(t *testing.T, dir string) podFiles {
 
 const podToken = "0123456789abcdef0123456789abcdef"
 
-// mount writes the files of a ConfigMap or Secret, or replaces them, in the way of a kubelet.
+// mount writes the files of a projected volume, or replaces them, in the way of a kubelet.
 func (p podFiles) mount(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	at := filepath.Join(p.root, dir)
 	if err := os.MkdirAll(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(at, 0o777|os.ModeSticky); err != nil { // as a projected volume
 		t.Fatal(err)
 	}
 	fresh, err := os.MkdirTemp(at, "..2026_")
@@ -368,6 +372,9 @@ func TestManifestsServe(t *testing.T) {
 			signal(t, s.cmd, syscall.SIGTERM)
 			if code, _ := s.exit(); code != 0 {
 				t.Errorf("exit code %d", code)
+			}
+			if log := s.log.String(); strings.Contains(log, "another user decides") {
+				t.Errorf("the server does not trust the mounted config: %s", log)
 			}
 		})
 	}

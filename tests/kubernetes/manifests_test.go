@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"bytes"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 
@@ -63,6 +64,51 @@ func TestManifestsFitSchemas(t *testing.T) {
 				t.Errorf("%s with %q is valid", dir, edit[1])
 			}
 		}
+	}
+}
+
+// TestConfigsAreProjected checks that each pod mounts its config, by the name that the built ConfigMap has, as a projected volume: every user may
+// change the directory of a volume of the kind configMap.
+func TestConfigsAreProjected(t *testing.T) {
+	resources := build(t, manifests)
+	configs := map[string]bool{}
+	for _, r := range resources.Resources() {
+		if r.GetKind() == "ConfigMap" {
+			configs[r.GetName()] = true
+		}
+	}
+	used := map[string]bool{}
+	for _, r := range resources.Resources() {
+		if r.GetKind() != "Deployment" && r.GetKind() != "StatefulSet" {
+			continue
+		}
+		data, err := r.AsYAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var workload struct {
+			Spec struct{ Template corev1.PodTemplateSpec }
+		}
+		if err := yaml.Unmarshal(data, &workload); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range workload.Spec.Template.Spec.Volumes {
+			switch {
+			case v.ConfigMap != nil:
+				t.Errorf("%s: the volume %s is of the kind configMap", r.GetName(), v.Name)
+			case v.Projected != nil:
+				for _, s := range v.Projected.Sources {
+					used[s.ConfigMap.Name] = true
+				}
+			case v.Secret != nil && (len(v.Secret.Items) == 1) != (r.GetKind() == "StatefulSet"):
+				t.Errorf("%s: the items of the secret are %v; only stateless replicas get the keys of questions", r.GetName(), v.Secret.Items)
+			case v.Secret != nil && v.Secret.SecretName == "":
+				t.Errorf("%s: the volume %s has no secret", r.GetName(), v.Name)
+			}
+		}
+	}
+	if !maps.Equal(configs, used) || len(used) != 3 {
+		t.Errorf("the pods use the ConfigMaps %v of %v", used, configs)
 	}
 }
 
