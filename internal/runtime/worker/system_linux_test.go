@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"testing"
 	"time"
@@ -54,6 +55,9 @@ func TestDemotedWorkerHasLowerPriority(t *testing.T) {
 
 // A worker that another process or the kernel ended while it started can be started again. One that crashed crashes again.
 func TestEndsFromOutsideAreInterruptions(t *testing.T) {
+	caught := make(chan os.Signal, 1) // a program under nohup ignores SIGHUP, and so would the shells; what is caught, a new program does not ignore
+	signal.Notify(caught, unix.SIGHUP)
+	defer signal.Stop(caught)
 	for script, want := range map[string]bool{
 		"kill -KILL $$": true, "kill -TERM $$": true, "kill -INT $$": true, "kill -HUP $$": true,
 		"kill -SEGV $$": false, "kill -ABRT $$": false, "exit 1": false, "exit 0": false,
