@@ -121,7 +121,7 @@ func (f *Found) applyCeiling() error {
 	if c.NoLive && f.Audit.HasLiveState() {
 		f.Options.Log.Warn(fmt.Sprintf("%s: audit.live: no state is offered: %s:%d forbids it", f.Config, c.File, c.AuditLine))
 	}
-	f.Audit = c.NarrowAudit(f.Audit)
+	f.declaredAudit, f.Audit = f.Audit, c.NarrowAudit(f.Audit)
 	if c.Memory > 0 || c.Confined {
 		server := config.Server{}
 		if f.Server != nil {

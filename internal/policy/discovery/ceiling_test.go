@@ -2,6 +2,8 @@ package discovery_test
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -248,6 +250,26 @@ func TestCeilingRequiresAuditLog(t *testing.T) {
 	found, err := discovery.Find(o)
 	if err != nil || found.Audit.OnFailure != "closed" {
 		t.Errorf("Find returned %+v, %v; want an audit log with on_failure = closed", found, err)
+	}
+}
+
+// TestForbiddenTracesKeepTokenSecret has a ceiling that forbids traces and metrics: their files are the host's nevertheless.
+func TestForbiddenTracesKeepTokenSecret(t *testing.T) {
+	w := bounded(t, "[audit]\notlp = false\nmetrics = false\n")
+	put(t, w, "own.toml", everything+"[audit]\nfile = '$W/log'\notlp = 'https://collector.example'\notlp_headers_file = '$W/work/headers'\nmetrics = 'unix:$W/work/metrics'\n")
+	o := w.Options()
+	o.ConfigFile = w.Dir + "/own.toml"
+	found, err := discovery.Find(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Audit.TracesTo().To != "" || found.Audit.MetricsAt().Socket() != "" {
+		t.Errorf("the ceiling is not in force: %+v", found.Audit)
+	}
+	for _, name := range []string{"headers", "metrics"} {
+		if want := filepath.Join(w.Dir, "work", name); !slices.Contains(found.HostFiles, want) {
+			t.Errorf("%s is not among the host's files", want)
+		}
 	}
 }
 

@@ -48,6 +48,8 @@ type Found struct {
 
 	source  Source
 	folders []string // directories of all plugins, chosen or not
+
+	declaredAudit *config.Audit // [audit] without what the ceiling changes; nil: it changes nothing
 }
 
 // Find finds the config and the plugins, and reads their manifests.

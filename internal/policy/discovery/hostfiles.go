@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,7 @@ func hostFiles(f *Found) []string {
 	for _, p := range f.Projects {
 		own = append(own, filepath.Join(p.Places.Project, config.FileName), p.Places.State)
 	}
-	if a := f.Audit; a != nil {
+	if a := cmp.Or(f.declaredAudit, f.Audit); a != nil { // a file stays secret, whether the ceiling allows its use or not
 		own = append(own, a.File, a.File+".key", a.Metrics.Socket(), a.Traces.HeadersFile)
 		for n := range a.Keep {
 			own = append(own, fmt.Sprintf("%s.%d", a.File, n+1))
