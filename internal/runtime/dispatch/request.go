@@ -112,10 +112,10 @@ func (q *queued) Execute(ctx context.Context, n gateway.Notifier) (call.Result, 
 				result, err = withUndeclared(result, undeclared)
 			}
 		}
-		if limit := q.resultLimit(); limit > 0 {
-			return q.shorten(result, limit), shortenError(err, limit)
+		if err != nil {
+			return result, shortenError(err, q.errorLimit())
 		}
-		return result, err
+		return q.shorten(result, q.resultLimit()), nil
 	})
 }
 

@@ -93,7 +93,7 @@ func TestLoweredLimitBindsResultsOfBefore(t *testing.T) {
 // TestErrorsOfPluginsKeepToLimitOfResults checks that a plugin does not pass the limit by with a JSON-RPC error.
 func TestErrorsOfPluginsKeepToLimitOfResults(t *testing.T) {
 	answer := `{"error":{"code":-32001,"message":"` + strings.Repeat("é", 3000) + `","data":"` + strings.Repeat("x", 3000) + `"}}`
-	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(answer), hosttest.Reads("a_get")), hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("b_get")))
+	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(answer), hosttest.Reads("a_get")+hosttest.Reads("a_typed")+"[tools.output]\ntype = 'object'\n"), hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("b_get")))
 	for _, c := range []struct {
 		limit string
 		most  int
@@ -104,14 +104,13 @@ func TestErrorsOfPluginsKeepToLimitOfResults(t *testing.T) {
 		{"9KiB", 9 << 10, strings.Repeat("é", 3000)},
 	} {
 		w.Write(t, hosttest.Files{"work/bulkhead.toml": "[server]\nname = 's'\n[defaults.limits]\nresult = '" + c.limit + "'\n[[plugins]]\npath = '../plugins/a'\n[[plugins]]\npath = '../plugins/b'\n"})
-		q, refused := openIn(t, w).Find(call.Request{Method: abi.MethodToolsCall, Name: "a_get", Params: []byte(`{"name":"a_get"}`), Principal: &call.Principal{ID: "one"}})
-		if refused != nil {
-			t.Fatal(refused)
-		}
-		_, err := q.Execute(t.Context(), silent{})
-		var own *abi.Error
-		if !errors.As(err, &own) || own.Code != -32001 || !strings.HasSuffix(own.Message, c.want) || len(own.Message)+len(own.Data) > c.most {
-			t.Errorf("%s: %d bytes: %.200v", c.limit, len(own.Message)+len(own.Data), err)
+		d := openIn(t, w)
+		for _, tool := range []string{"a_get", "a_typed"} { // of which one declares an output schema, which an error does not match anyway
+			_, err := execute(t, d, call.Request{}, tool, "")
+			var own *abi.Error
+			if !errors.As(err, &own) || own.Code != -32001 || !strings.HasSuffix(own.Message, c.want) || len(own.Message)+len(own.Data) > c.most {
+				t.Errorf("%s, %s: %d bytes: %.200v", c.limit, tool, len(own.Message)+len(own.Data), err)
+			}
 		}
 	}
 }

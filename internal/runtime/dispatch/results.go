@@ -43,18 +43,31 @@ func (s resultSource) limit(now *catalog.Catalog, then int) int {
 	return then
 }
 
-// resultLimit returns the most bytes of the result of a call; 0: there is no limit. What no model reads is not bounded: the results that a script
-// or a local program gets. Nor is that of a task, which is kept longer than what is missing would be.
+// resultLimit returns the most bytes of the result of a call; 0: there is no limit.
 func (q *queued) resultLimit() int {
-	if q.tool == nil || q.Whole || q.Task != "" || q.Via == hosttool.Script {
+	if !q.isForModel() {
 		return 0
 	}
 	return q.tool.ResultLimit()
 }
 
-// shorten makes the result of a tool fit for the model of its client, and keeps what is missing.
+// errorLimit is like resultLimit for an error. An output schema does not matter, since an error need not match it.
+func (q *queued) errorLimit() int {
+	if !q.isForModel() {
+		return 0
+	}
+	return int(q.tool.Plugin.Grant.Limits.Result)
+}
+
+// isForModel reports whether a model reads what the call of a tool returns, and not a script or a local program. That of a task is not bounded
+// either, since it is kept longer than what is missing would be.
+func (q *queued) isForModel() bool {
+	return q.tool != nil && !q.Whole && q.Task == "" && q.Via != hosttool.Script
+}
+
+// shorten makes the result of a tool fit for the model of its client, and keeps what is missing. A limit of 0 is none.
 func (q *queued) shorten(result call.Result, limit int) call.Result {
-	if len(result.Body) <= limit {
+	if limit == 0 || len(result.Body) <= limit {
 		return result
 	}
 	short := results.Shorten(result.Body, limit)
@@ -72,13 +85,10 @@ func (q *queued) shorten(result call.Result, limit int) call.Result {
 }
 
 // shortenError makes an error that a plugin has returned instead of a result fit for the model of its client. Nothing of it is kept: a plugin returns
-// long texts as results.
+// long texts as results. A limit of 0 is none.
 func shortenError(err error, limit int) error {
-	if err == nil {
-		return nil
-	}
 	own := (*abi.Error)(nil)
-	if !errors.As(err, &own) || len(own.Message)+len(own.Data) <= limit {
+	if limit == 0 || !errors.As(err, &own) || len(own.Message)+len(own.Data) <= limit {
 		return err
 	}
 	note := fmt.Sprintf(" [Shortened: the message has %d bytes, and the data, which is left out, %d.]", len(own.Message), len(own.Data))
