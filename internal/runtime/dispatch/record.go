@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit/forward"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
@@ -78,7 +79,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	if span != nil {
 		span.Status = gateway.ErrorCode(q.Request, err)
 	}
-	if ask := (*gateway.Ask)(nil); errors.As(err, &ask) {
+	if ask := (*gateway.Ask)(nil); errors.As(err, &ask) && canBeAsked(q.Request, ask) {
 		if s := q.view.generation.dispatcher.watched.Load(); s != nil {
 			s.Ask(&record, ask.Timeout)
 		}
@@ -93,6 +94,12 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 		return call.Result{}, q.Failure(failureAudit, "ran, but its answer is withheld, because its audit record could not be written"+causeFor(q.Request, lost))
 	}
 	return result, err
+}
+
+// canBeAsked reports whether the client of a request will be asked. The host asks for approval only where it can; a plugin may ask for what the client
+// has not declared, or once too often, which fails.
+func canBeAsked(r *call.Request, ask *gateway.Ask) bool {
+	return ask.Approval != nil || r.Interaction.Round < abi.MaxAskRounds && r.Interaction.Client.Missing(ask.Ask) == interaction.Client{}
 }
 
 // recordOf returns what all records of a request have in common. p is the plugin that the request is for; nil if there is none.
