@@ -89,9 +89,8 @@ func (f *Finder) explain(refused Refusal) (r Remedy) {
 	default:
 		return Remedy{}
 	}
-	known := f.identify(&q, refused)
-	if !known {
-		return Remedy{Why: "its token does not exist any more"}
+	if why := f.identify(&q, refused); why != "" {
+		return Remedy{Why: why}
 	}
 	r.Command = command(f.options, q)
 	answers := f.answers(q)
@@ -109,17 +108,22 @@ func (f *Finder) explain(refused Refusal) (r Remedy) {
 // principalBearer is the principal of the token of token_file or token_env.
 const principalBearer = "bearer"
 
-// identify sets the client of a question. It returns false if the client is a token that is not known.
-func (f *Finder) identify(q *explain.Question, refused Refusal) bool {
+// identify sets the client of a question. It returns the reason why it cannot tell what decides for the client; empty if it can.
+func (f *Finder) identify(q *explain.Question, refused Refusal) (why string) {
 	switch p := refused.Principal; {
 	case len(f.view.Clients.Tables) == 0: // all clients get the same
 	case strings.HasPrefix(p, "token:"):
-		q.Client, q.OfClient = f.nameOf(p), true
-		return q.Client != ""
+		if q.Client, q.OfClient = f.nameOf(p), true; q.Client == "" {
+			return "its token does not exist any more"
+		}
+	case strings.HasPrefix(p, "oauth:"): // a digest of its issuer and subject, whose other claims decide too
+		described := *q
+		described.Client = "CLAIMS.json"
+		return "the claims of its token decide: write them into a file, and see `" + command(f.options, described) + "`"
 	case p == principalBearer, p == "local" && refused.OverHTTP:
 		q.Client, q.OfClient = p, true
 	}
-	return true
+	return ""
 }
 
 // tokenNames returns the names of the tokens by the principals that they stand for.

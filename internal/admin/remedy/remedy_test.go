@@ -113,6 +113,10 @@ path = "../plugins/second"
 	if r := f.Find(Refusal{Method: "tools/call", Plugin: "first", Tool: "first_read", Principal: "token:unknown"}); len(r.At) > 0 || r.Command != "" || !strings.Contains(r.Why, "not exist") {
 		t.Errorf("a token that was revoked: got %+v", r)
 	}
+	if r := f.Find(Refusal{Method: "tools/call", Plugin: "second", Tool: "second_read", Principal: "oauth:0123"}); len(r.At) > 0 || r.Key != "" || r.Command != "" ||
+		!strings.Contains(r.Why, "claims of its token decide") || !strings.Contains(r.Why, "`bulkhead policy second --tool second_read --client CLAIMS.json") {
+		t.Errorf("a client of an identity provider: got %+v", r)
+	}
 	if r := f.Find(Refusal{Method: "tools/call", Plugin: "second", Tool: "second_read", Principal: "local"}); strings.Contains(r.Command, "--client") || strings.Contains(r.Why, "clients[") {
 		t.Errorf("the user of a server on stdio: got %+v", r)
 	}
