@@ -17,7 +17,7 @@ type stateCheck struct {
 	others []location             // which state directories must not overlap
 }
 
-// location is a directory by its path as it is written, by its resolved path, and by identity.
+// location is a directory by the path that the config states, by its resolved path, and by identity.
 type location struct {
 	name       string // for messages
 	path, real string
