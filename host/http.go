@@ -90,7 +90,7 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 		SessionIdle: settings.SessionIdle, MaxConnections: settings.MaxConnections, Log: h.options.Log.Named("http"),
 		Refused: h.dispatcher.ReportHTTPRefusal, View: h.viewOf, Metrics: &h.measured, Policy: h.dispatcher.PolicyDigest,
 	})
-	end, err := h.measure(server)
+	end, err := h.measure(ctx, server)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/live"
 )
 
@@ -23,20 +22,21 @@ func (h *Host) watch(transport string) (end func()) {
 	w.serving++
 	w.transport = transport
 	w.mu.Unlock()
-	h.updateWatched(h.catalog().Found)
+	h.updateWatched()
 	return func() {
 		w.mu.Lock()
 		w.serving--
 		w.mu.Unlock()
-		h.updateWatched(h.catalog().Found)
+		h.updateWatched()
 	}
 }
 
-// updateWatched offers the live state, or no longer, as found says. If it cannot be offered, that is logged: the tools matter more.
-func (h *Host) updateWatched(found *discovery.Found) {
+// updateWatched offers the live state, or no longer, as the config in force says. If it cannot be offered, that is logged: the tools matter more.
+func (h *Host) updateWatched() {
 	w := &h.watched
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	found := h.catalog().Found
 	wanted := found.Audit.HasLiveState() && w.serving > 0
 	switch {
 	case wanted == (w.server != nil):

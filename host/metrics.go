@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -27,8 +28,12 @@ type measured struct {
 var _ httpserver.Metrics = (*measured)(nil)
 
 // measure begins to measure if the config says so, until end is called. server is nil on stdio. If metrics cannot be offered, measure
-// returns a *UsageError.
-func (h *Host) measure(server *httpserver.Server) (end func(), err error) {
+// returns a *UsageError. It waits for a reload, whose change would not contain what begins in between.
+func (h *Host) measure(ctx context.Context, server *httpserver.Server) (end func(), err error) {
+	if err := h.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer h.unlock()
 	m := &h.measured
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,16 +64,16 @@ type metricsChange struct {
 	measured *measured
 	at       config.Metrics
 	own      *metrics.Server // for at; nil: it has none, or at is not new
-	idle     bool            // whether the Host served no clients when the change was prepared
 }
 
-// prepareMetrics returns the change to what a config says of metrics, while the Host serves clients or not.
+// prepareMetrics returns the change to what a config says of metrics, while the Host serves clients or not. The caller holds the lock of reloads
+// until the change is applied or aborted.
 func (h *Host) prepareMetrics(found *discovery.Found) (metricsChange, error) {
 	m := &h.measured
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.serving == 0 {
-		return metricsChange{measured: m, idle: true}, nil
+		return metricsChange{measured: m}, nil
 	}
 	return m.prepare(found, m.http != nil)
 }
@@ -97,11 +102,11 @@ func (c metricsChange) abort() {
 	}
 }
 
-// commit applies the change, unless the Host has begun or ended to serve clients since it was prepared.
+// commit applies the change, unless the Host serves no clients, or none any more.
 func (c metricsChange) commit() {
 	c.measured.mu.Lock()
 	defer c.measured.mu.Unlock()
-	if c.idle || c.measured.serving == 0 {
+	if c.measured.serving == 0 {
 		c.abort()
 		return
 	}

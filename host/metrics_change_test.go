@@ -1,6 +1,8 @@
 package host
 
 import (
+	"context"
+	"errors"
 	"net"
 	"testing"
 
@@ -25,5 +27,18 @@ func TestMetricsChangeOfEndedServerIsDropped(t *testing.T) {
 		t.Errorf("the listener stays open: %v", err)
 	} else {
 		_ = l.Close()
+	}
+}
+
+// TestMeasuringWaitsForReload begins to serve while a reload has prepared its change of metrics, which would not know of it.
+func TestMeasuringWaitsForReload(t *testing.T) {
+	h := &Host{reloading: make(chan struct{}, 1)}
+	if err := h.lock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.measure(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -129,7 +129,7 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 		return err
 	}
 	measured.commit()
-	h.updateWatched(found)
+	h.updateWatched()
 	h.changeTraces(0)
 	h.rejected = nil
 	if next.ServesSame(old) { // only messages that name a line differ

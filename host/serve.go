@@ -34,7 +34,7 @@ func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	h.dispatcher.RecordEvent(audit.KindServer, "start", audit.OK, "")
 	defer h.dispatcher.RecordEvent(audit.KindServer, "end", audit.OK, "")
-	end, err := h.measure(nil)
+	end, err := h.measure(ctx, nil)
 	if err == nil {
 		defer end()
 	} else { // several clients may start a server with one config, and the tools matter more

@@ -11,9 +11,9 @@ import (
 // guarded accepts connections of the user only, as far as the system tells, and a bounded number at once.
 type guarded struct {
 	net.Listener
-	slots chan struct{}
-	log   hclog.Logger
-	told  bool // whether a refusal was logged
+	slots              chan struct{}
+	log                hclog.Logger
+	toldUser, toldFull bool // whether a refusal was logged, for each reason
 }
 
 // Accept implements net.Listener.
@@ -24,23 +24,23 @@ func (g *guarded) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if why := refusedPeer(addrPort(c.RemoteAddr()), addrPort(c.LocalAddr())); why != "" {
-			g.refuse(c, why)
+			g.refuse(c, &g.toldUser, why)
 			continue
 		}
 		select {
 		case g.slots <- struct{}{}:
 			return &counted{Conn: c, done: sync.OnceFunc(func() { <-g.slots })}, nil
 		default:
-			g.refuse(c, "there are too many")
+			g.refuse(c, &g.toldFull, "there are too many")
 		}
 	}
 }
 
-// refuse closes a connection. Only the first is logged: another user can make any number of them.
-func (g *guarded) refuse(c net.Conn, why string) {
-	if !g.told {
-		g.told = true
-		g.log.Warn("a connection was refused; further ones are not logged", "reason", why)
+// refuse closes a connection. Only the first one for each reason is logged, as told says: another user can make any number of them.
+func (g *guarded) refuse(c net.Conn, told *bool, why string) {
+	if !*told {
+		*told = true
+		g.log.Warn("a connection was refused; further ones for this reason are not logged", "reason", why)
 	}
 	_ = c.Close()
 }

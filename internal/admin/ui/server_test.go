@@ -369,14 +369,14 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRefusedConnectionsAreLoggedOnce has no room for any connection.
+// TestRefusedConnectionsAreLoggedOnce has no room for any connection, after one of another user was refused.
 func TestRefusedConnectionsAreLoggedOnce(t *testing.T) {
 	l, err := Listen(0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lines strings.Builder
-	refusing := &guarded{Listener: l, slots: make(chan struct{}), log: hclog.New(&hclog.LoggerOptions{Output: &lines})}
+	refusing := &guarded{Listener: l, slots: make(chan struct{}), toldUser: true, log: hclog.New(&hclog.LoggerOptions{Output: &lines})}
 	ended := make(chan error)
 	go func() {
 		_, err := refusing.Accept()

@@ -27,7 +27,7 @@ type Request struct {
 	Params    json.RawMessage // as the client sent them: a JSON object; nil if absent
 	Client    string          // "name/version" of the client; empty if it states none
 	Principal *Principal      // on whose behalf the request is made; always set in the host process
-	Sender    *Sender         // what the transport knows of the client; nil on stdio
+	Sender    Sender          // what the transport knows of the client; the zero value on stdio
 	Version   string          // negotiated protocol version; empty if there is none yet
 	ID        []byte          // of the JSON-RPC request, as the client sent it
 	Via       string          // tool of the host whose arguments contained the call; empty: none
@@ -68,20 +68,12 @@ type Request struct {
 	Trace *tracecontext.Context
 }
 
-// Sender is what a transport knows of the client that has sent a request. It is immutable.
+// Sender is what a transport knows of the client that has sent a request.
 type Sender struct {
 	Address string // IP address
 	Session string // names the session in traces: a digest, since the ID itself is a credential; empty: there is no session
 	// Traceparent and Tracestate are the headers of Trace Context, not checked yet.
 	Traceparent, Tracestate string
-}
-
-// Address returns the IP address of the client; empty on stdio.
-func (r *Request) Address() string {
-	if r.Sender == nil {
-		return ""
-	}
-	return r.Sender.Address
 }
 
 // Principal is on whose behalf a request is made, as the transport has authenticated it. It is immutable. Sessions, streams, cursors and

@@ -32,7 +32,7 @@ type Peer interface {
 
 // Remote is a Peer of a client that may be on another machine.
 type Remote interface {
-	Sender() *call.Sender
+	Sender() call.Sender
 }
 
 // Response is the response to a request.

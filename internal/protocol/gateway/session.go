@@ -40,7 +40,7 @@ type session struct {
 	handling sync.Mutex // held while a line is handled
 
 	// Guarded by handling.
-	from    *call.Sender       // who has sent that message; nil if the transport does not know it
+	from    call.Sender        // who has sent that message; the zero value if the transport does not know it
 	by      *call.Principal    // on whose behalf the message is sent that is handled
 	refuses bool               // the server is shutting down, so that requests are refused
 	single  bool               // a single message is handled, whose call Handle returns

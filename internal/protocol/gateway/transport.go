@@ -206,7 +206,7 @@ func (t *Transport) newSession(v *View, owner *call.Principal, held context.Cont
 func (s *Session) Handle(ctx context.Context, m *Message, by *call.Principal, to Peer) (rest func()) {
 	s.s.handling.Lock()
 	defer s.s.handling.Unlock()
-	s.s.by, s.s.from = by, nil
+	s.s.by, s.s.from = by, call.Sender{}
 	if remote, ok := to.(Remote); ok {
 		s.s.from = remote.Sender()
 	}

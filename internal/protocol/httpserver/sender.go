@@ -17,8 +17,8 @@ const (
 
 // senderOf describes who has sent a request. session names its session; empty: it belongs to none. The value is kept as long as the call, so that
 // its size is bounded.
-func senderOf(r *http.Request, session string) *call.Sender {
-	sender := &call.Sender{Address: addressOf(r), Session: session}
+func senderOf(r *http.Request, session string) call.Sender {
+	sender := call.Sender{Address: addressOf(r), Session: session}
 	if parents := r.Header[headerTraceparent]; len(parents) == 1 && len(parents[0]) <= tracecontext.MaxParent { // several are invalid
 		sender.Traceparent, sender.Tracestate = parents[0], joined(r.Header[headerTracestate], tracecontext.MaxState)
 	}

@@ -29,8 +29,17 @@ func TestTraceHeadersAreBounded(t *testing.T) {
 		"many states":           {http.Header{"Traceparent": {parent}, "Tracestate": make([]string, 600)}, parent, ""},
 	} {
 		got := senderOf(&http.Request{Header: c.header, RemoteAddr: "192.0.2.1:5"}, "s")
-		if want := (call.Sender{Address: "192.0.2.1", Session: "s", Traceparent: c.parent, Tracestate: c.state}); *got != want {
+		if want := (call.Sender{Address: "192.0.2.1", Session: "s", Traceparent: c.parent, Tracestate: c.state}); got != want {
 			t.Errorf("%s: got %+v", name, got)
 		}
+	}
+}
+
+// TestSenderIsNotAllocated counts what a request costs without headers of Trace Context.
+func TestSenderIsNotAllocated(t *testing.T) {
+	r := &http.Request{RemoteAddr: "192.0.2.1:5"}
+	var st stream
+	if n := testing.AllocsPerRun(100, func() { st.sender = senderOf(r, "s") }); n != 0 || st.Sender().Address != "192.0.2.1" {
+		t.Errorf("%v allocations for %+v", n, st.Sender())
 	}
 }

@@ -53,7 +53,7 @@ type stream struct {
 	number    uint64 // identifies the stream in its session; 0 is the session's own
 	resumable bool   // messages are kept after they were written, and while no connection reads
 	budget    *budget
-	sender    *call.Sender // of the request that has the stream
+	sender    call.Sender // of the request that has the stream
 
 	closed chan struct{}
 	wake   chan struct{} // has capacity 1, and an element if the reader has to look
@@ -74,7 +74,7 @@ type stream struct {
 }
 
 // Sender implements gateway.Remote.
-func (s *stream) Sender() *call.Sender { return s.sender }
+func (s *stream) Sender() call.Sender { return s.sender }
 
 // reader is a connection that reads a stream.
 type reader struct {

@@ -49,9 +49,7 @@ func (v *view) identityOf(r *call.Request, e *traces.Exporter) *traces.Identity 
 	if r.Method == abi.MethodPromptsGet && v.catalog.ClaimsPrompt(r.Name) {
 		span.Prompt = r.Name
 	}
-	if r.Sender != nil {
-		span.Session = r.Sender.Session
-	}
+	span.Session = r.Sender.Session
 	return span
 }
 
@@ -66,9 +64,6 @@ func parentOf(r *call.Request) *tracecontext.Context {
 	state, _ := rawjson.Unquote(rawjson.Member(meta, "tracestate"))
 	if c, ok := tracecontext.Parse(parent, state); ok {
 		return &c
-	}
-	if r.Sender == nil {
-		return nil
 	}
 	if c, ok := tracecontext.Parse(r.Sender.Traceparent, r.Sender.Tracestate); ok {
 		return &c

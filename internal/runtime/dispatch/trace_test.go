@@ -31,7 +31,7 @@ func TestParentOfRequest(t *testing.T) {
 			r.Params = fmt.Appendf(nil, `{"_meta":{"traceparent":%q,"tracestate":"a=%d"}}`, c.meta, 1)
 		}
 		if c.header != "" {
-			r.Sender = &call.Sender{Traceparent: c.header, Tracestate: "a=2"}
+			r.Sender = call.Sender{Traceparent: c.header, Tracestate: "a=2"}
 		}
 		if c.script {
 			r.TraceParent = &tracecontext.Context{Trace: tracecontext.TraceID{15: 9}}

@@ -22,6 +22,7 @@ const (
 	postTime  = 10 * time.Second // of one try
 	maxAnswer = 64 << 10         // bytes
 	maxReason = 200              // bytes of what a collector states
+	minSecret = 8                // bytes of a header's value that may be a secret: shorter ones, such as the number of a tenant, can be guessed
 )
 
 // retry is the error of a batch that should be sent again.
@@ -129,6 +130,7 @@ func withoutValues(text string, headers http.Header) string {
 			}
 		}
 	}
+	secrets = slices.DeleteFunc(secrets, func(s string) bool { return len(s) < minSecret })
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // one may be the beginning of another
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, "…")
