@@ -117,6 +117,7 @@ func TestMetricsOfQueues(t *testing.T) {
 // TestStateHasQueuesAndCalls looks at the live state while calls wait and run, and at a refused one.
 func TestStateHasQueuesAndCalls(t *testing.T) {
 	d := opened()
+	d.Catalog().Places.Project = "/project"
 	state := live.New("http", d.AddState)
 	d.Watch(state)
 	g := d.acquire()
@@ -133,7 +134,7 @@ func TestStateHasQueuesAndCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := state.Snapshot()
-	if len(now.Workers) == 0 || now.Workers[0] != (live.Worker{Plugin: p.Name, Running: 1, Waiting: 2, Slots: 1}) || now.Memory.Budget != 1<<30 || len(now.Refused) != 1 {
+	if len(now.Workers) == 0 || now.Workers[0] != (live.Worker{Plugin: p.Name, Running: 1, Waiting: 2, Slots: 1}) || now.Memory.Budget != 1<<30 || len(now.Refused) != 1 || now.ProjectDir != "/project" {
 		t.Errorf("%+v", now)
 	}
 	for _, q := range calls {

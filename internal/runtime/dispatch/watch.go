@@ -10,11 +10,11 @@ import (
 // Watch tells s of calls and audit records from now on; nil: nobody is told. Open must have been called.
 func (d *Dispatcher) Watch(s *live.State) { d.watched.Store(s) }
 
-// AddState adds the config in force, workers, queues and memory to a Snapshot.
+// AddState adds the config and the project in force, workers, queues and memory to a Snapshot.
 func (d *Dispatcher) AddState(s *live.Snapshot) {
 	g := d.acquire()
 	defer g.release()
-	s.Config = g.catalog().Config
+	s.Config, s.ProjectDir = g.catalog().Config, g.catalog().Places.Project
 	now := d.pool.Stats()
 	s.Memory = live.Memory{Budget: now.Budget, Credit: now.Credit, Waiting: now.WaitingRequests}
 	for plugin, n := range now.Workers {

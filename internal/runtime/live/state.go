@@ -28,11 +28,13 @@ const (
 
 // Snapshot is the state of a server at a time. Its strings are untrusted.
 type Snapshot struct {
-	PID       int       `json:"pid"`
-	Transport string    `json:"transport"` // stdio or http
-	Config    string    `json:"config"`    // path of the config in force; empty: none
-	Started   time.Time `json:"started"`
-	Time      time.Time `json:"time"`
+	PID       int    `json:"pid"`
+	Transport string `json:"transport"` // stdio or http
+	Config    string `json:"config"`    // path of the config in force; empty: none
+	// ProjectDir is the directory of the server's own project; empty: none, or a server of another version.
+	ProjectDir string    `json:"project_dir,omitempty"`
+	Started    time.Time `json:"started"`
+	Time       time.Time `json:"time"`
 
 	Calls     []Call  `json:"calls"`                // that have not ended, the oldest first
 	MoreCalls int     `json:"more_calls,omitempty"` // that are left out
@@ -70,6 +72,7 @@ type Event struct {
 	Tool       string    `json:"tool,omitempty"`
 	Principal  string    `json:"principal,omitempty"`
 	Client     string    `json:"client,omitempty"`
+	Project    string    `json:"project,omitempty"` // its name in [[projects]]; empty: the server's own
 	Outcome    string    `json:"outcome"`
 	Code       string    `json:"code,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
@@ -144,7 +147,7 @@ func (s *State) End(c *Running) {
 func eventOf(r *audit.Record) Event {
 	e := Event{
 		Time: r.Time, ID: r.ID, Plugin: bounded(r.Plugin), Method: bounded(r.Method), Tool: bounded(r.Tool), Principal: bounded(r.Principal), Client: bounded(r.Client),
-		Outcome: string(r.Outcome), Code: bounded(r.Code), Reason: bounded(r.Reason), DurationUS: r.Duration.Microseconds(),
+		Project: bounded(r.Project), Outcome: string(r.Outcome), Code: bounded(r.Code), Reason: bounded(r.Reason), DurationUS: r.Duration.Microseconds(),
 	}
 	if e.Time.IsZero() {
 		e.Time = time.Now()

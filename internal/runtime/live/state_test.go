@@ -42,7 +42,7 @@ func TestRecordsAreSortedByWhatTheyAreAbout(t *testing.T) {
 		{Kind: audit.KindCall, Outcome: audit.Failed, Code: "trap"},
 		{Kind: audit.KindCall, Outcome: audit.Denied, Code: "approval_declined"},
 		{Kind: audit.KindCall, Outcome: audit.Asked, Code: "approve"},
-		{Kind: audit.KindRefused, Outcome: audit.Denied, Code: "denied", Operations: []audit.Operation{{Op: "file/open", Target: "/etc/passwd"}}},
+		{Kind: audit.KindRefused, Outcome: audit.Denied, Code: "denied", Project: "docs", Operations: []audit.Operation{{Op: "file/open", Target: "/etc/passwd"}}},
 		{Kind: audit.KindRefused, Outcome: audit.Denied, Code: "http_token", Reason: "no token"},
 		{Kind: audit.KindPolicy}, {Kind: audit.KindServer}, {Kind: audit.KindTask},
 	} {
@@ -63,7 +63,7 @@ func TestRecordsAreSortedByWhatTheyAreAbout(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, c[0], c[1])
 		}
 	}
-	if e := got.Refused[1]; e.Op != "file/open" || e.Target != "/etc/passwd" || e.Time.IsZero() {
+	if e := got.Refused[1]; e.Op != "file/open" || e.Target != "/etc/passwd" || e.Project != "docs" || e.Time.IsZero() {
 		t.Errorf("%+v", e)
 	}
 }
