@@ -4,13 +4,17 @@ package tests
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/BurntSushi/toml"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/catalogue"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/client"
@@ -20,6 +24,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -51,17 +56,59 @@ func TestLinksBetweenPagesResolve(t *testing.T) {
 	}
 }
 
-// checkLinks checks that the links of a page to files resolve.
+// checkLinks checks that the links of a page to files resolve, and those to headings of a page.
 func checkLinks(t *testing.T, page, text string) {
 	t.Helper()
 	for _, m := range link.FindAllStringSubmatch(text, -1) {
-		target, _, _ := strings.Cut(m[1], "#")
-		if target == "" || strings.Contains(target, "://") {
+		target, anchor, _ := strings.Cut(m[1], "#")
+		if strings.Contains(target, "://") {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(filepath.Dir(page), target)); err != nil {
-			t.Errorf("%s links to %s: %v", page, m[1], err)
+		file, linked := page, text
+		if target != "" {
+			file = filepath.Join(filepath.Dir(page), target)
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+				continue
+			}
+			if anchor != "" && filepath.Ext(file) == ".md" {
+				linked = readFile(t, file)
+			}
 		}
+		if anchor != "" && filepath.Ext(file) == ".md" && !slices.Contains(anchors(linked), anchor) {
+			t.Errorf("%s links to %s: %s has no such heading", page, m[1], file)
+		}
+	}
+}
+
+var (
+	heading      = regexp.MustCompile(`(?m)^#{1,6} +(.*)$`)
+	linkTarget   = regexp.MustCompile(`\]\([^)]*\)`)
+	notInAnchors = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors returns the anchors of the headings of a page, as GitHub makes them.
+func anchors(page string) []string {
+	var all []string
+	count := map[string]int{}
+	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
+		text := notInAnchors.ReplaceAllString(linkTarget.ReplaceAllString(strings.ToLower(m[1]), ""), "")
+		anchor := strings.ReplaceAll(strings.TrimSpace(text), " ", "-")
+		if n := count[anchor]; n > 0 {
+			all = append(all, fmt.Sprintf("%s-%d", anchor, n))
+		} else {
+			all = append(all, anchor)
+		}
+		count[anchor]++
+	}
+	return all
+}
+
+func TestAnchorsAreThoseOfHeadings(t *testing.T) {
+	got := anchors("# `[audit]`: what is *kept*\n\n```sh\n# no heading\n```\n\n## A [link](x.md#y), twice\n## A link, twice\n### snake_case\n")
+	want := []string{"audit-what-is-kept", "a-link-twice", "a-link-twice-1", "snake_case"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -131,8 +178,9 @@ func TestDocsExamplesAreValid(t *testing.T) {
 			}
 			return plugin(text)
 		},
-		"docs/config.md": config,
-		"docs/admin.md":  config,
+		"docs/config.md":    config,
+		"docs/admin.md":     config,
+		"docs/observing.md": config,
 	}
 	for page, parse := range parsers {
 		examples := 0
@@ -176,6 +224,27 @@ func TestDocsABINamesEverything(t *testing.T) {
 		if !strings.Contains(page, "`"+name+"`") && !strings.Contains(page, "`"+name+"(") {
 			t.Errorf("docs/abi.md does not name %s", name)
 		}
+	}
+}
+
+// TestDocsObservingNamesEveryFieldOfARecord compares the table of fields with those that the reader of the audit log knows.
+func TestDocsObservingNamesEveryFieldOfARecord(t *testing.T) {
+	_, table, _ := strings.Cut(readFile(t, "../docs/observing.md"), "\n| field | meaning |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	documented := map[string]bool{}
+	for line := range strings.Lines(table) {
+		for _, name := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(strings.Split(line, "|")[1], -1) {
+			documented[name[1]] = true
+		}
+	}
+	fields := map[string]bool{"digest": true} // the reader does not use it
+	for field := range reflect.TypeFor[audit.Entry]().Fields() {
+		if name := field.Tag.Get("json"); name != "-" {
+			fields[name] = true
+		}
+	}
+	if diff := cmp.Diff(fields, documented); diff != "" {
+		t.Errorf("docs/observing.md (want -, got +)\n%s", diff)
 	}
 }
 

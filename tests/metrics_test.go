@@ -177,19 +177,19 @@ func TestDashboardAndRulesNameMetrics(t *testing.T) {
 		}
 	}
 	documented := map[string]bool{}
-	_, text, _ := strings.Cut(readFile(t, "../docs/admin.md"), "\n## Metrics\n")
+	_, text, _ := strings.Cut(readFile(t, "../docs/observing.md"), "\n## Metrics\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	for _, metric := range name.FindAllString(strings.ReplaceAll(text, "`_", "`bulkhead_http_"), -1) {
 		documented[familyOf(metric)] = true
 	}
 	for metric := range maps.Keys(labels) {
 		if !documented[metric] {
-			t.Errorf("docs/admin.md does not describe %s", metric)
+			t.Errorf("docs/observing.md does not describe %s", metric)
 		}
 	}
 	for metric := range documented {
 		if labels[metric] == nil {
-			t.Errorf("docs/admin.md describes %s, which no server has", metric)
+			t.Errorf("docs/observing.md describes %s, which no server has", metric)
 		}
 	}
 	if strings.Contains(page, "made_up_by_a_client") {

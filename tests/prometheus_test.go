@@ -48,7 +48,7 @@ type prometheus struct {
 	url string
 }
 
-// startPrometheus starts a Prometheus that scrapes m every second, as docs/admin.md says, with the alert rules.
+// startPrometheus starts a Prometheus that scrapes m every second, as docs/observing.md says, with the alert rules.
 func startPrometheus(t *testing.T, m *measured) *prometheus {
 	t.Helper()
 	dir := newDir(t, map[string]string{"token": m.token})

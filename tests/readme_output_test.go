@@ -4,6 +4,7 @@ package tests
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -37,6 +38,27 @@ func TestInstallPageShowsRealOutput(t *testing.T) {
 	newUnpacked(t).check(t, "../docs/install.md", 3)
 }
 
+// TestObservingPageShowsRealOutput runs the commands of docs/observing.md in a project with a secret and a plugin, whose config gets the first block of the page.
+func TestObservingPageShowsRealOutput(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip("jq is not installed")
+	}
+	page := newUnpacked(t)
+	app := filepath.Join(page.root, "home/me/app")
+	putFile(t, filepath.Join(app, ".env"), "API_KEY=hunter2\n")
+	putFile(t, filepath.Join(app, "notes.txt"), "buy milk\n")
+	page.run(t, "bulkhead add /opt/bulkhead/plugins/filesystem --yes && bulkhead trust --yes")
+	config := filepath.Join(app, "bulkhead.toml")
+	for _, b := range guide.Blocks(readFile(t, "../docs/observing.md")) {
+		if b.Language == "toml" {
+			putFile(t, config, readFile(t, config)+"\n"+b.Text)
+			break
+		}
+	}
+	page.check(t, "../docs/observing.md", 7)
+}
+
 // check runs the commands of a page's console blocks in order, at least so many, with a program that is unpacked as in a release: the plugins
 // beside it. With -update it writes their output to the page.
 func (a adminPage) check(t *testing.T, name string, least int) {
@@ -50,7 +72,14 @@ func (a adminPage) check(t *testing.T, name string, least int) {
 		var real strings.Builder
 		for _, part := range strings.Split("\n"+b.Text, "\n$ ")[1:] {
 			command, _, _ := strings.Cut(part, "\n")
-			out := slowStart.ReplaceAllString(logTime.ReplaceAllString(a.run(t, command), "2026-01-05T09:00:00.000Z"), "")
+			run := command
+			if strings.HasPrefix(command, "bulkhead ui") {
+				run = command + endAfterLink
+			}
+			out := a.run(t, run)
+			for _, v := range varying {
+				out = v.pattern.ReplaceAllString(out, v.shown)
+			}
 			real.WriteString("$ " + command + "\n" + out + "\n")
 			commands++
 		}
@@ -67,10 +96,25 @@ func (a adminPage) check(t *testing.T, name string, least int) {
 	}
 }
 
-var (
-	logTime   = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`) // the time stamp of a log line
-	slowStart = regexp.MustCompile(`(?m)^starting plugin \w+\n`)               // printed on a busy machine only
-)
+// endAfterLink ends a command that prints a link and then serves pages.
+const endAfterLink = ` > "$HOME/ui" & until grep -q link "$HOME/ui"; do sleep 0.02; done; kill $!; wait $!; cat "$HOME/ui"`
+
+// varying is what differs from run to run, and what pages show in its place.
+var varying = []struct {
+	pattern *regexp.Regexp
+	shown   string
+}{
+	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.(\d{3}|\d{6})Z`), "2026-01-05T09:00:00.000Z"},
+	{regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  `), "2026-01-05 09:00:00  "},
+	{regexp.MustCompile(`was trusted on \d{4}-\d\d-\d\d at \d\d:\d\d UTC`), "was trusted on 2026-01-05 at 09:00 UTC"},
+	{regexp.MustCompile(`(?m)  \d+(\.\d+)?(µs|ms|s)$`), "  4.2ms"},
+	{regexp.MustCompile(`"id": "[\w-]+"`), `"id": "K7Q2ZP-1"`},
+	{regexp.MustCompile(`"duration_us": \d+`), `"duration_us": 4200`},
+	{regexp.MustCompile(`"bytes_out": \d+`), `"bytes_out": 167`},
+	{regexp.MustCompile(`"fuel": \d+`), `"fuel": 1250000`},
+	{regexp.MustCompile(`http://127\.0\.0\.1:\d+/link/\w+`), "http://127.0.0.1:40123/link/…"},
+	{regexp.MustCompile(`(?m)^starting plugin \w+\n`), ""}, // printed on a busy machine only
+}
 
 // newUnpacked unpacks the program and its plugins in /opt/bulkhead, and creates the empty project /home/me/app.
 func newUnpacked(t *testing.T) adminPage {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -189,6 +190,7 @@ func TestSystemdUnitKeepsLayers(t *testing.T) {
 	for from, to := range map[string]string{
 		built.program(t): "bulkhead", os.Args[0]: "tests",
 		"../docs/deploy/bulkhead.service": "units/bulkhead.service", "../docs/deploy/bulkhead.socket": "units/bulkhead.socket",
+		"../docs/observing.md": "observing.md",
 	} {
 		data, err := os.ReadFile(from)
 		if err == nil {
@@ -274,6 +276,12 @@ func checkUnit(t *testing.T) {
 	systemctl("reload", "bulkhead.service")
 	if state := systemctl("is-active", "bulkhead.service"); state != "active" {
 		t.Errorf("after a reload the service is %s", state)
+	}
+	// What the page runs as the user of the service has its config.
+	asService := regexp.MustCompile(`(?m)^runuser .* bulkhead ui .*`).FindString(readFile(t, "observing.md"))
+	asService = strings.Replace(asService, "bulkhead ui --no-open --port 7777", "bulkhead policy --json", 1)
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", asService).CombinedOutput(); err != nil || !strings.Contains(string(out), "misbehave") {
+		t.Errorf("%s: %v: %s", asService, err, out)
 	}
 	// The header of a stream arrives while the call runs.
 	inFlight := startCall(t, http.DefaultClient, url, "misbehave_sleep", `{"ms":5000}`, bearer[1])

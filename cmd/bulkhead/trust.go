@@ -185,7 +185,7 @@ func printTrust(w io.Writer, p *install.TrustProposal) {
 func printTrustedPlugin(w io.Writer, p explain.PluginPolicy, pins bool) {
 	note := ""
 	if pins && !p.Pinned {
-		note = "  (not pinned: whoever can write there can change it)"
+		note = "  (not pinned: a program that can write there can change it)"
 	}
 	fmt.Fprintf(w, "\n%s  %s%s\n", strings.TrimSpace(oneLine(p.Name)+" "+oneLine(p.Version)), oneLine(cmp.Or(p.From, p.Dir)), note)
 	if p.Problem != "" {

@@ -75,6 +75,6 @@ in use; 3 internal error.`,
 }
 
 func printUILink(w io.Writer, link string) error {
-	_, err := fmt.Fprintf(w, "Open this link once, within 5 minutes. Whoever opens it first sees the pages:\n\n  %s\n\nCtrl-C ends it.\n", link)
+	_, err := fmt.Fprintf(w, "Open this link once, within 5 minutes. Only the browser that opens it first sees the pages:\n\n  %s\n\nCtrl-C ends it.\n", link)
 	return err
 }
