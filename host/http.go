@@ -35,7 +35,8 @@ type HTTPOptions struct {
 // bearer token. Only at a loopback address is a token optional; without one, each client counts as the local user.
 //
 // When ctx ends, further requests are refused, while calls in flight may continue for the duration of Drain. Then they are cancelled and
-// answered with an error. ServeHTTP returns ctx's error at most 500 ms later. If the caller can correct an error, it is a *UsageError.
+// answered with an error. ServeHTTP returns ctx's error at most 500 ms later, or 1.5 s if otlp in [audit] is set and the last spans are not
+// accepted. If the caller can correct an error, it is a *UsageError.
 func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	if o.Listener != nil {
 		defer o.Listener.Close()

@@ -26,8 +26,8 @@ func (h *Host) Drain() time.Duration { return h.catalog().Drain() }
 //
 // Serve returns nil when in has ended and every request is answered. When ctx ends, Serve stops reading. Calls in flight may continue
 // for the duration of Drain; then they are cancelled and answered with an error. Serve returns ctx's error at most 500 ms later, even
-// if a call ignores its context or a Write to out blocks; if otlp in [audit] is set, it may take another second to send the last spans. In these cases, and if a Read of in blocks, a goroutine remains until the
-// blocked call returns.
+// if a call ignores its context or a Write to out blocks; if otlp in [audit] is set, it may take another second to send the last spans.
+// In these cases, and if a Read of in blocks, a goroutine remains until the blocked call returns.
 func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := h.checkAuditOutput(h.catalog().Found); err != nil {
 		return err

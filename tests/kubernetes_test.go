@@ -142,7 +142,7 @@ func parseQuantity(t *testing.T, quantity string) int64 {
 func TestPodsHaveTimeAndMemoryForServer(t *testing.T) {
 	pod := readPod(t, "server/pod.yaml")
 	server := pod.Containers[0]
-	const exit = time.Second // until the server has exited after [server] drain
+	const exit = 2 * time.Second // until the server has exited after [server] drain
 	for dir, c := range kubernetesConfigs(t) {
 		if grace, needed := time.Duration(pod.Grace)*time.Second, time.Duration(server.Lifecycle.PreStop.Sleep.Seconds)*time.Second+c.Server.Drain+exit; grace <= needed {
 			t.Errorf("%s: terminationGracePeriodSeconds is %s, but preStop, drain and exit take %s", dir, grace, needed)

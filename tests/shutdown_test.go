@@ -5,6 +5,7 @@ package tests
 import (
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,6 +109,29 @@ func TestSignalsShutServerDown(t *testing.T) {
 		server.nextAnswer()
 		server.end()
 	})
+}
+
+// TestSilentCollectorDoesNotCutShutdownShort has a collector accept connections and answer nothing, while a call outlives the drain: the time in which the
+// last spans could be sent does not take that for the audit log.
+func TestSilentCollectorDoesNotCutShutdownShort(t *testing.T) {
+	t.Parallel()
+	collector, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer collector.Close()
+	dir := newDir(t, nil)
+	config, log := filepath.Join(dir, "bulkhead.toml"), filepath.Join(dir, "audit.jsonl")
+	putFile(t, config, fmt.Sprintf("[server]\ndrain = '50ms'\n[audit]\nfile = %q\notlp = 'http://%s'\n[[plugins]]\npath = %q\n", log, collector.Addr(), filepath.Join(copyPlugins(t, "misbehave"), "misbehave")))
+	server := startServer(t, programCommand(t, "serve", "--config", config, "--project", newDir(t, nil)))
+	server.startCall("misbehave_sleep", `{"ms":3600000}`)
+	signal(t, server.cmd, syscall.SIGTERM)
+	if code, rest := server.exit(); code != 0 || len(rest) != 1 {
+		t.Errorf("exit code %d, output %q", code, rest)
+	}
+	if text := readFile(t, log); !strings.Contains(text, `"kind":"server"`) || !strings.Contains(text, `"method":"end"`) {
+		t.Errorf("the audit log is %s", text)
+	}
 }
 
 // unreadPipe is a pipe for output that the test leaves unread.

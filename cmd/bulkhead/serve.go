@@ -91,7 +91,7 @@ const (
 	closeTime  = 2 * time.Second        // timeout for closing the host
 	hurryTime  = 200 * time.Millisecond // timeout for closing the host after a signal
 	stderrTime = 200 * time.Millisecond // timeout for flushing the log
-	exitTime   = time.Second            // time from the end of the drain to the unconditional exit of a signalled process
+	exitTime   = 2 * time.Second        // time from the end of the drain to the unconditional exit of a signalled process
 )
 
 // maxStderr bounds the log lines that wait for stderr, in bytes.

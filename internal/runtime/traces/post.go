@@ -61,7 +61,7 @@ func (e *Exporter) post(body []byte, n int) (accepted int, err error) {
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.config.To+"/v1/traces", bytes.NewReader(body))
 	if err != nil {
-		return 0, errors.New("the address of the collector is invalid")
+		return 0, errors.New("otlp in [audit] is no valid address of a collector")
 	}
 	if e.config.Headers != nil {
 		if r.Header, err = e.config.Headers(); err != nil {
