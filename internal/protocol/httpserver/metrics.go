@@ -60,6 +60,14 @@ func (a *countedAnswer) Write(data []byte) (int, error) {
 	return a.ResponseWriter.Write(data)
 }
 
+// FlushError is for http.ResponseController. It sends the header of a stream, before its first event.
+func (a *countedAnswer) FlushError() error {
+	if !a.done {
+		a.WriteHeader(http.StatusOK)
+	}
+	return http.NewResponseController(a.ResponseWriter).Flush()
+}
+
 // Unwrap is for http.ResponseController.
 func (a *countedAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 

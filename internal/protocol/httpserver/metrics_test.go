@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
@@ -38,7 +39,7 @@ func (c *counts) SessionEnded(version string, took time.Duration) {
 	c.sessions = append(c.sessions, fmt.Sprint(version, " ", took))
 }
 
-// TestAnswersAreCountedByStatus has requests that are refused before they reach a plugin, and others.
+// TestAnswersAreCountedByStatus has requests that are refused before they reach a plugin, and others, and a stream that ends without an event.
 func TestAnswersAreCountedByStatus(t *testing.T) {
 	c := &counts{}
 	run(t, Config{Metrics: c, MaxBody: 1000}, func(t *testing.T, f *fixture) {
@@ -54,8 +55,11 @@ func TestAnswersAreCountedByStatus(t *testing.T) {
 		f.do(http.MethodGet, "/healthz", "").want(t, http.StatusOK, "")
 		id := f.open("2025-11-25") // whose answer is 200, and that of its notification 202
 		f.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", id).want(t, http.StatusAccepted, "")
+		silent := f.stream(http.MethodGet, "", headerSession, f.open("2025-06-18"))
+		_ = silent.body.Close()
+		synctest.Wait()
 	})
-	if got, want := fmt.Sprint(c.statuses), "map[200:3 202:1 400:1 403:1 404:1 405:1 406:1 413:1 415:1]"; got != want {
+	if got, want := fmt.Sprint(c.statuses), "map[200:5 202:1 400:1 403:1 404:1 405:1 406:1 413:1 415:1]"; got != want {
 		t.Errorf("counted %s, want %s", got, want)
 	}
 }
