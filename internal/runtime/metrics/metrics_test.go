@@ -105,6 +105,7 @@ func TestRecordCountsWhatHappened(t *testing.T) {
 	} {
 		m.Record(&r, "ops", &call.Times{Queued: at, Started: at.Add(20 * time.Millisecond)})
 	}
+	m.Record(&audit.Record{Kind: audit.KindCall, Plugin: "waited", Time: at, Duration: 31 * time.Second, Outcome: audit.Failed, Code: "busy"}, "", &call.Times{Queued: at.Add(time.Second)})
 	text := string(m.encode())
 	for _, want := range []string{
 		`bulkhead_calls_total{plugin="p",tool="t",method="tools/call",outcome="ok"} 1`,
@@ -119,6 +120,7 @@ func TestRecordCountsWhatHappened(t *testing.T) {
 		`mcp_server_operation_duration_seconds_bucket{mcp_method_name="tools/call",gen_ai_tool_name="t",error_type="timeout",le="+Inf"} 1`,
 		`mcp_server_operation_duration_seconds_sum{mcp_method_name="tools/call",gen_ai_tool_name="t",error_type="timeout"} 3600`,
 		`bulkhead_queue_wait_seconds_bucket{plugin="p",le="0.05"} 4`,
+		`bulkhead_queue_wait_seconds_bucket{plugin="waited",le="10"} 0`, `bulkhead_queue_wait_seconds_bucket{plugin="waited",le="30"} 1`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("the page lacks %s", want)

@@ -59,7 +59,11 @@ func (m *Metrics) call(r *audit.Record, client string, times *call.Times) {
 			m.limits.Add(1, r.Plugin, r.Code)
 		}
 	}
-	if times != nil && !times.Started.IsZero() {
-		m.waits.Observe(times.Started.Sub(times.Queued).Seconds(), r.Plugin)
+	if times != nil && !times.Queued.IsZero() {
+		end := times.Started
+		if end.IsZero() { // the call has ended while it waited
+			end = r.Time.Add(r.Duration)
+		}
+		m.waits.Observe(end.Sub(times.Queued).Seconds(), r.Plugin)
 	}
 }
