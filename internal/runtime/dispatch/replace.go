@@ -69,9 +69,6 @@ func (d *Dispatcher) Apply(u *Update) {
 	}
 }
 
-// failureReplaced is the code of a request that did not run because its plugin's grant changed while the request waited.
-const failureReplaced = "replaced"
-
 const replacedMessage = "did not run: what the config grants was changed while the call waited; repeat the call if the tool is still offered"
 
 // checkGrant returns an error if the plugin has been replaced by one with a different grant. A request that waited must then not begin,
@@ -86,6 +83,5 @@ func (p *plugin) checkGrant(tool string) error {
 	if now != nil && slices.ContainsFunc(now.plugins, func(next *plugin) bool { return next.StillGrants(p.Plugin, tool) }) {
 		return nil
 	}
-	return &engine.Error{Code: failureReplaced, Plugin: p.Name,
-		Message: replacedMessage}
+	return &engine.Error{Code: engine.CodeReplaced, Plugin: p.Name, Message: replacedMessage}
 }

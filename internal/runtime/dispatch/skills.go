@@ -14,6 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/skills"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -94,7 +95,7 @@ func (s *skillRequest) Execute(ctx context.Context, _ gateway.Notifier) (call.Re
 			return result, err
 		}
 		if !s.view.stillOffers(s.skill) {
-			err = s.Failure(failureReplaced, replacedMessage)
+			err = s.Failure(string(engine.CodeReplaced), replacedMessage)
 		} else {
 			result.Body, err = s.answer(ctx)
 		}

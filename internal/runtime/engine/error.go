@@ -26,6 +26,7 @@ const (
 	CodeMemory          Code = "memory"              // the module crashed after memory growth was refused
 	CodeStack           Code = "stack_overflow"      // the module's calls nested too deep
 	CodeQueue           Code = "busy"                // no slot to run the call became free in time, or its process was ended while it started
+	CodeReplaced        Code = "replaced"            // the grant of the plugin changed while the call waited
 	CodeCanceled        Code = "canceled"            // the caller cancelled the call
 	CodeNoResponse      Code = "no_response"         // the module returned without a response
 	CodeInputSize       Code = "input_too_large"     // the request exceeds its limit

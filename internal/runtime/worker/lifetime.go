@@ -169,7 +169,11 @@ func waitReporting(ctx context.Context, done <-chan struct{}, waiting func()) {
 func (s *Supervisor) launch(ctx context.Context, claim budget.Call) (p *process, err error) {
 	if o := s.config.Pool.observing(); o != nil {
 		began := time.Now()
-		defer func() { o.WorkerStarted(s.config.Plugin, time.Since(began), err) }()
+		defer func() {
+			if ctx.Err() == nil && !isDeferred(err) {
+				o.WorkerStarted(s.config.Plugin, time.Since(began), err)
+			}
+		}()
 	}
 	defer guard.Recover(s.config.Log, "while a worker was started", &err)
 	p, l, err := s.prepareAndStart(ctx, claim)
@@ -188,6 +192,12 @@ func (s *Supervisor) launch(ctx context.Context, claim budget.Call) (p *process,
 	}
 	s.config.Pool.add(s, p)
 	return p, nil
+}
+
+// isDeferred reports whether err says nothing of the plugin: a worker was not started for want of memory, or since its grant has changed.
+func isDeferred(err error) bool {
+	failure, ok := errors.AsType[*engine.Error](err)
+	return ok && (failure.Code == engine.CodeQueue || failure.Code == engine.CodeReplaced)
 }
 
 func (s *Supervisor) prepareAndStart(ctx context.Context, claim budget.Call) (*process, *Launch, error) {

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
 
@@ -93,4 +96,57 @@ func TestCloseEndsStart(t *testing.T) {
 	waitUntil(t, "a start", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.starting != nil && s.starting.waiting == 1 })
 	s.Close()
 	done.Wait()
+}
+
+// starts is an Observer that counts starts.
+type starts struct{ succeeded, failed int }
+
+func (s *starts) WorkerStarted(_ string, _ time.Duration, err error) {
+	if err != nil {
+		s.failed++
+	} else {
+		s.succeeded++
+	}
+}
+
+func (*starts) WorkerEnded(string, string) {}
+
+// TestOnlyFailedStartsAreReported starts workers that their calls no longer wait for, that have no memory, and whose grant has changed.
+func TestOnlyFailedStartsAreReported(t *testing.T) {
+	for name, c := range map[string]struct {
+		plugin string
+		err    error
+		cancel bool
+		want   starts
+	}{
+		"it starts":        {plugin: "it", want: starts{succeeded: 1}},
+		"it fails":         {plugin: "broken", want: starts{failed: 1}},
+		"it is cancelled":  {plugin: "it", cancel: true},
+		"it has no memory": {err: &engine.Error{Code: engine.CodeQueue}},
+		"it is replaced":   {err: &engine.Error{Code: engine.CodeReplaced}},
+	} {
+		var got starts
+		ctx, cancel := context.WithCancel(t.Context())
+		s := newSupervisor(t, func(config *Config) {
+			config.Plugin = c.plugin
+			config.Pool.Observe(&got)
+			prepare := config.Prepare
+			config.Prepare = func(ctx context.Context) (*Launch, error) {
+				if c.cancel {
+					cancel()
+				}
+				if c.err != nil {
+					return nil, c.err
+				}
+				return prepare(ctx)
+			}
+		})
+		if p, err := s.launch(ctx, budget.Call{}); err == nil {
+			p.end()
+		}
+		if got != c.want {
+			t.Errorf("%s: reported %+v, want %+v", name, got, c.want)
+		}
+		cancel()
+	}
 }

@@ -34,7 +34,8 @@ func (p *Pool) SetBudget(bytes int64) { p.memory.SetTotal(bytes) }
 
 // Observer is told of the starts and ends of worker processes. Its methods must not block.
 type Observer interface {
-	// WorkerStarted is called when a worker has started, or has not, after so long.
+	// WorkerStarted is called when a worker has started, or has failed to, after so long. It is not called if no call waits for the worker any more, and if it
+	// had no memory or its grant has changed.
 	WorkerStarted(plugin string, took time.Duration, err error)
 	// WorkerEnded is called when a worker has ended. reason is one of the values of type End.
 	WorkerEnded(plugin, reason string)
