@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/traces"
@@ -35,28 +36,27 @@ func (g *generation) expect(m *metrics.Metrics) {
 
 // write adds a record to the audit log, and has it counted.
 func (g *generation) write(r audit.Record) error {
-	if m := g.dispatcher.metrics.Load(); m != nil {
-		m.Record(&r, "", nil)
-	}
-	if s := g.dispatcher.watched.Load(); s != nil {
-		s.Record(&r)
-	}
+	g.observe(&r, "", nil)
 	return g.audit.Write(r)
 }
 
-// write adds the record of a call to the audit log, and has the call counted and traced. times and span may be nil.
-func (v *view) write(r audit.Record, times *call.Times, span *traces.Identity) error {
-	d := v.generation.dispatcher
-	if m := d.metrics.Load(); m != nil {
-		m.Record(&r, v.catalog.Key.Client, times)
+// observe has counted and shown what a record is about. client and times are those of metrics.Metrics.Record.
+func (g *generation) observe(r *audit.Record, client string, times *call.Times) {
+	if m := g.dispatcher.metrics.Load(); m != nil {
+		m.Record(r, client, times)
 	}
-	if s := d.watched.Load(); s != nil {
-		s.Record(&r)
+	if s := g.dispatcher.watched.Load(); s != nil {
+		s.Record(r)
 	}
-	if e := d.traces.Load(); e != nil && span != nil {
-		e.Add(span.Call(&r, times))
+}
+
+// observe has counted, shown and traced a request that has ended with err. span may be nil.
+func (v *view) observe(r *call.Request, record *audit.Record, span *traces.Identity, err error) {
+	v.generation.observe(record, v.catalog.Key.Client, r.Times)
+	if e := v.generation.dispatcher.traces.Load(); e != nil && span != nil {
+		span.Status = gateway.ErrorCode(r, err)
+		e.Add(span.Call(record, r.Times))
 	}
-	return v.generation.audit.Write(r)
 }
 
 // reportCompiled is told of each compilation of a module.

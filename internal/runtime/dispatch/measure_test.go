@@ -53,7 +53,10 @@ func TestMeasuringIsFreeWhenOff(t *testing.T) {
 	defer func() { g.audit = nil }()
 	alone := written(func() error { return log.Write(record) })
 	for name, write := range map[string]func() error{
-		"of an event": func() error { return g.write(record) }, "of a call": func() error { return g.first.write(record, nil, nil) },
+		"of an event": func() error { return g.write(record) }, "of a call": func() error {
+			g.first.observe(&call.Request{}, &record, nil, nil)
+			return log.Write(record)
+		},
 	} {
 		if n := written(write); n != alone {
 			t.Errorf("the record %s costs %v allocations, and writing it %v", name, n, alone)
@@ -86,6 +89,40 @@ func TestMeasuringIsFreeWhenOff(t *testing.T) {
 	}
 	if again := recorded(); again != off || runtime.NumGoroutine() > goroutines {
 		t.Errorf("after metrics, live state and traces were switched off, a call costs %v allocations, before %v; %d goroutines, before %d", again, off, runtime.NumGoroutine(), goroutines)
+	}
+}
+
+// TestUnrecordedCallsAreCounted makes a call whose record cannot be written, and one that is refused for that: both count as failed.
+func TestUnrecordedCallsAreCounted(t *testing.T) {
+	d := opened()
+	m := metrics.New()
+	d.Measure(m)
+	g := d.acquire()
+	log, err := audit.Open(audit.Config{File: filepath.Join(t.TempDir(), "log"), OnFailure: audit.FailClosed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.audit = log
+	defer func() { g.audit = nil }()
+	p := g.first.plugins[0]
+	for _, want := range []string{"its answer is withheld", "cannot run"} {
+		q := p.enqueue(call.Request{Method: abi.MethodToolsCall, Name: "t", Principal: &call.Principal{ID: "local"}}, false)
+		_, err := recordable{q, &q.Request, p.view, p.Plugin}.recorded(func(func(audit.Operation)) (call.Result, error) {
+			return call.Result{Body: []byte("{}")}, log.Close(t.Context())
+		})
+		q.place.leave()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want …%s…", err, want)
+		}
+	}
+	page := pageOf(m)
+	for _, want := range []string{
+		`bulkhead_calls_total{plugin="` + p.Name + `",tool="t",method="tools/call",outcome="failed"} 2`, `bulkhead_call_failures_total{plugin="` + p.Name + `",code="audit"} 2`,
+		`bulkhead_call_response_bytes_total{plugin="` + p.Name + `"} 0`,
+	} {
+		if !strings.Contains(page, want+"\n") {
+			t.Errorf("the page lacks %s:\n%s", want, page)
+		}
 	}
 }
 
@@ -130,9 +167,7 @@ func TestStateHasQueuesAndCalls(t *testing.T) {
 		p.lane.queue.ask(&q.place)
 		calls = append(calls, q)
 	}
-	if err := g.first.write(audit.Record{Kind: audit.KindRefused, Plugin: p.Name, Outcome: audit.Denied, Code: "denied"}, nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	g.first.observe(&call.Request{}, &audit.Record{Kind: audit.KindRefused, Plugin: p.Name, Outcome: audit.Denied, Code: "denied"}, nil, nil)
 	now := state.Snapshot()
 	if len(now.Workers) == 0 || now.Workers[0] != (live.Worker{Plugin: p.Name, Running: 1, Waiting: 2, Slots: 1}) || now.Memory.Budget != 1<<30 || len(now.Refused) != 1 || now.ProjectDir != "/project" {
 		t.Errorf("%+v", now)

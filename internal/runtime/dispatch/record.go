@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit/forward"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/traces"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -37,14 +38,14 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	if log == nil {
 		return send(nil)
 	}
-	if err := log.Ready(); err != nil {
-		return call.Result{}, q.Failure(failureAudit, "cannot run: its audit record cannot be written"+causeFor(q.Request, err))
-	}
 	record := q.view.recordOf(q.Request, q.plugin)
 	record.Time, record.Kind, record.ID = time.Now(), audit.KindCall, log.NewID()
 	q.RecordID = record.ID
 	record.BytesIn, record.Arguments, record.Round = int64(len(q.Params)), q.Arguments, q.Interaction.Round
 	span := q.view.begin(q.Request)
+	if err := log.Ready(); err != nil {
+		return q.unrecorded(&record, span, "cannot run: its audit record cannot be written"+causeFor(q.Request, err))
+	}
 	if s := q.view.generation.dispatcher.watched.Load(); s != nil {
 		if q.Times == nil {
 			q.Times = &call.Times{}
@@ -58,7 +59,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 		begun := q.view.recordOf(q.Request, q.plugin)
 		begun.Kind, begun.ID, begun.Outcome, begun.Round = audit.KindTask, record.ID, audit.OK, record.Round
 		if err := q.view.generation.write(begun); err != nil {
-			return call.Result{}, q.Failure(failureAudit, "cannot run: its audit record cannot be written: "+err.Error())
+			return q.unrecorded(&record, span, "cannot run: its audit record cannot be written: "+err.Error())
 		}
 	}
 	if q.Method == abi.MethodComplete {
@@ -76,24 +77,32 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	record.ShortenedFrom = int64(result.ShortenedFrom)
 	record.Operations, record.LeftOut = trail.Operations()
 	record.LeftOut += result.LeftOut
-	if span != nil {
-		span.Status = gateway.ErrorCode(q.Request, err)
-	}
 	if ask := (*gateway.Ask)(nil); errors.As(err, &ask) && canBeAsked(q.Request, ask) {
 		if s := q.view.generation.dispatcher.watched.Load(); s != nil {
 			s.Ask(&record, ask.Timeout)
 		}
 	}
-	lost := q.view.write(record, q.Times, span)
+	lost := log.Write(record)
 	for _, o := range refused {
 		r := q.view.recordOf(q.Request, q.plugin)
 		r.Kind, r.ID, r.Outcome, r.Code, r.Operations = audit.KindRefused, record.ID, audit.Denied, o.Code, []audit.Operation{o}
 		lost = errors.Join(lost, q.view.generation.write(r))
 	}
 	if lost != nil {
-		return call.Result{}, q.Failure(failureAudit, "ran, but its answer is withheld, because its audit record could not be written"+causeFor(q.Request, lost))
+		record.BytesOut = 0
+		return q.unrecorded(&record, span, "ran, but its answer is withheld, because its audit record could not be written"+causeFor(q.Request, lost))
 	}
+	q.view.observe(q.Request, &record, span, err)
 	return result, err
+}
+
+// unrecorded returns the failure of a request that has no audit record. It is counted and traced nevertheless: a server whose log cannot be written would
+// else seem idle.
+func (q recordable) unrecorded(record *audit.Record, span *traces.Identity, message string) (call.Result, error) {
+	err := q.Failure(failureAudit, message)
+	record.Outcome, record.Code = audit.Failed, failureAudit
+	q.view.observe(q.Request, record, span, err)
+	return call.Result{}, err
 }
 
 // canBeAsked reports whether the client of a request will be asked. The host asks for approval only where it can; a plugin may ask for what the client
