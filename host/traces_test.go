@@ -1,12 +1,16 @@
 package host_test
 
 import (
+	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -85,5 +89,65 @@ func TestReloadMovesTraces(t *testing.T) {
 	}
 	if err := <-served; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRequestToSeveralPluginsIsOneSpan has a client list prompts of two plugins, and get one that only the second has: each request has one span, with a
+// part for each plugin.
+func TestRequestToSeveralPluginsIsOneSpan(t *testing.T) {
+	type span struct {
+		Name, SpanID, ParentSpanID string
+		Kind                       int
+		Attributes                 []struct {
+			Key   string
+			Value struct{ StringValue string }
+		}
+	}
+	var spans []span
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var sent struct {
+			ResourceSpans []struct{ ScopeSpans []struct{ Spans []span } }
+		}
+		unpacked, err := gzip.NewReader(r.Body)
+		if err == nil {
+			err = json.NewDecoder(unpacked).Decode(&sent)
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		spans = append(spans, sent.ResourceSpans[0].ScopeSpans[0].Spans...)
+	}))
+	defer collector.Close()
+	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(`{"error":{"code":-32602,"message":"it is not here"}}`), "[offers]\nprompts = true\n"), hosttest.Offering("b", "prompts = true", hosttest.TextOf("b")))
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": fmt.Sprintf("[audit]\nfile = %q\notlp = %q\n[[plugins]]\npath = '../plugins/a'\n[[plugins]]\npath = '../plugins/b'\n", filepath.Join(w.Dir, "audit.jsonl"), collector.URL)})
+	w.Trust(t, "work/bulkhead.toml")
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	requests := `{"jsonrpc":"2.0","id":1,"method":"prompts/list","params":{` + meta + `}}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"prompts/get","params":{"name":"it",` + meta + `}}` + "\n"
+	if err := w.Open(t, w.Options()).Serve(t.Context(), strings.NewReader(requests), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range spans {
+		if s.Name != "prompts/list" && s.Name != "prompts/get" {
+			continue
+		}
+		line := fmt.Sprint(s.Name, " ", s.Kind)
+		for _, parent := range spans {
+			if parent.SpanID == s.ParentSpanID {
+				line += " of " + fmt.Sprint(parent.Kind)
+			}
+		}
+		for _, a := range s.Attributes {
+			if a.Key == "jsonrpc.request.id" || a.Key == "bulkhead.plugin.name" {
+				line += " " + a.Value.StringValue
+			}
+		}
+		got = append(got, line)
+	}
+	slices.Sort(got)
+	want := []string{"prompts/get 1 of 2 a", "prompts/get 1 of 2 b", "prompts/get 2 2", "prompts/list 1 of 2 a", "prompts/list 1 of 2 b", "prompts/list 2 1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

@@ -168,10 +168,10 @@ func TestTracesOfScript(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	for _, s := range all {
-		if s.TraceID != clientTrace || s.TraceState != "a=b" || s.StartTimeUnixNano > s.EndTimeUnixNano || len(s.SpanID) != 16 {
+		if (s.Kind == 2) != (s.ParentSpanID == clientSpan) || s.TraceID != clientTrace || s.TraceState != "a=b" || s.StartTimeUnixNano > s.EndTimeUnixNano || len(s.SpanID) != 16 {
 			t.Errorf("%+v", s)
 		}
-		if s.Name == "tools/call fetch" && (s.Kind != 2 || s.attribute("gen_ai.tool.name") != "fetch" || s.attribute("gen_ai.operation.name") != "execute_tool" || s.attribute("mcp.method.name") != "tools/call" ||
+		if s.Name == "tools/call fetch" && (s.Kind != 1 || s.attribute("gen_ai.tool.name") != "fetch" || s.attribute("gen_ai.operation.name") != "execute_tool" || s.attribute("mcp.method.name") != "tools/call" ||
 			s.attribute("bulkhead.via") != "run_script" || s.attribute("bulkhead.plugin.name") != "fetch" || s.attribute("network.transport") != "tcp" || s.attribute("bulkhead.record.id") == "") {
 			t.Errorf("%+v", s)
 		}

@@ -42,6 +42,7 @@ type Request struct {
 
 	Interaction Interaction
 
+	Part  bool            // the request is one of those by which the host answers a request of the client
 	Held  context.Context // ends when the principal has no access any more; nil: it does not end
 	Whole bool            // the client needs the whole result, whatever its size: it is no model
 

@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tracecontext"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -27,15 +28,25 @@ type listing struct {
 func (v *view) enqueueListing(r call.Request) gateway.Queued {
 	l := &listing{Request: r, list: v.catalog.List(r.Method), view: v}
 	// The plugins do not get the client's cursor: each plugin returns its complete list, and the host divides the merged list into pages.
-	r.Params = withoutCursor(r)
+	r.Params, r.Part = withoutCursor(r), true
 	for _, p := range l.list.Plugins() {
 		l.requests = append(l.requests, v.plugins[p.Index].enqueue(r, false))
 	}
 	return l
 }
 
-// Execute implements gateway.Queued. If a plugin fails, the list lacks its items. If all plugins fail, the listing fails.
+// Execute implements gateway.Queued.
 func (l *listing) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
+	return l.view.whole(&l.Request, func(parent *tracecontext.Context) (call.Result, error) {
+		for _, q := range l.requests {
+			q.TraceParent = parent
+		}
+		return l.execute(ctx, n)
+	})
+}
+
+// execute asks all plugins. If a plugin fails, the list lacks its items. If all plugins fail, the listing fails.
+func (l *listing) execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
 	parts := make([]catalog.Part, len(l.requests))
 	errs := make([]error, len(l.requests))
 	var all sync.WaitGroup

@@ -53,7 +53,16 @@ func (g *generation) observe(r *audit.Record, client string, times *call.Times) 
 // observe has counted, shown and traced a request that has ended with err. span may be nil.
 func (v *view) observe(r *call.Request, record *audit.Record, span *traces.Identity, err error) {
 	v.generation.observe(record, v.catalog.Key.Client, r.Times)
-	if e := v.generation.dispatcher.traces.Load(); e != nil && span != nil {
+	v.observeOperation(r, record, span, err)
+}
+
+// observeOperation has a request traced, and its duration counted.
+func (v *view) observeOperation(r *call.Request, record *audit.Record, span *traces.Identity, err error) {
+	d := v.generation.dispatcher
+	if m := d.metrics.Load(); m != nil && !r.Part {
+		m.Operation(record)
+	}
+	if e := d.traces.Load(); e != nil && span != nil {
 		span.Status = gateway.ErrorCode(r, err)
 		e.Add(span.Call(record, r.Times))
 	}
@@ -79,7 +88,7 @@ func (g *generation) names(label, name string) bool {
 				return true
 			}
 		case metrics.Client:
-			if key.Client == name || v.catalog.Clients.Table(name) != nil {
+			if name == metrics.NoTable || key.Client == name || v.catalog.Clients.Table(name) != nil {
 				return true
 			}
 		}

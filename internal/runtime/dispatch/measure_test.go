@@ -13,6 +13,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tracecontext"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/live"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
@@ -119,6 +120,38 @@ func TestUnrecordedCallsAreCounted(t *testing.T) {
 	for _, want := range []string{
 		`bulkhead_calls_total{plugin="` + p.Name + `",tool="t",method="tools/call",outcome="failed"} 2`, `bulkhead_call_failures_total{plugin="` + p.Name + `",code="audit"} 2`,
 		`bulkhead_call_response_bytes_total{plugin="` + p.Name + `"} 0`,
+	} {
+		if !strings.Contains(page, want+"\n") {
+			t.Errorf("the page lacks %s:\n%s", want, page)
+		}
+	}
+}
+
+// TestRequestToSeveralPluginsHasOneDuration has a plugin answer a part of a request: it counts as a call, and only the whole request has a duration.
+func TestRequestToSeveralPluginsHasOneDuration(t *testing.T) {
+	d := opened()
+	m := metrics.New()
+	d.Measure(m)
+	g := d.acquire()
+	log, err := audit.Open(audit.Config{File: filepath.Join(t.TempDir(), "log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close(t.Context()) })
+	g.audit = log
+	defer func() { g.audit = nil }()
+	r := call.Request{Method: abi.MethodPromptsList, Principal: &call.Principal{ID: "local"}}
+	part := r
+	part.Part = true
+	if _, err := g.first.whole(&r, func(*tracecontext.Context) (call.Result, error) {
+		return recordable{nil, &part, g.first, g.first.plugins[0].Plugin}.recorded(func(func(audit.Operation)) (call.Result, error) { return call.Result{}, nil })
+	}); err != nil {
+		t.Fatal(err)
+	}
+	page := pageOf(m)
+	for _, want := range []string{
+		`mcp_server_operation_duration_seconds_count{mcp_method_name="prompts/list",gen_ai_tool_name="",error_type=""} 1`,
+		`bulkhead_calls_total{plugin="` + g.first.plugins[0].Name + `",tool="",method="prompts/list",outcome="ok"} 1`,
 	} {
 		if !strings.Contains(page, want+"\n") {
 			t.Errorf("the page lacks %s:\n%s", want, page)

@@ -7,6 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tracecontext"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -16,8 +17,9 @@ func (v *view) enqueueSearch(r call.Request, plugins []*catalog.Plugin) gateway.
 	if len(plugins) == 0 {
 		return nil
 	}
+	r.Part = len(plugins) > 1
 	first := v.plugins[plugins[0].Index].enqueue(r, false)
-	if len(plugins) == 1 {
+	if !r.Part {
 		return first
 	}
 	return &search{view: v, first: first, others: plugins[1:]}
@@ -31,9 +33,19 @@ type search struct {
 	last   *queued // the request whose response the search returns
 }
 
-// Execute implements gateway.Queued. If no plugin has the prompt or resource, Execute returns the error of the first plugin that failed. If none
-// failed, it returns the host's error for an unknown name.
+// Execute implements gateway.Queued.
 func (s *search) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
+	r := s.first.Request
+	r.Part = false
+	return s.view.whole(&r, func(parent *tracecontext.Context) (call.Result, error) {
+		s.first.TraceParent = parent
+		return s.execute(ctx, n)
+	})
+}
+
+// execute asks the plugins. If none has the prompt or resource, execute returns the error of the first plugin that failed. If none failed, it returns
+// the host's error for an unknown name.
+func (s *search) execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
 	s.last = s.first
 	result, err := s.first.Execute(ctx, n)
 	var failure error

@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tracecontext"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/skills"
@@ -48,12 +49,14 @@ type skillList struct {
 
 // Execute implements gateway.Queued.
 func (l skillList) Execute(ctx context.Context, _ gateway.Notifier) (call.Result, error) {
-	part, err := l.view.skillPart(ctx, l, &l.Request, skillEntry)
-	if err != nil {
-		return call.Result{}, err
-	}
-	page, err := l.view.catalog.List(l.Method).Page([]catalog.Part{part}, l.Cursor)
-	return call.Result{Body: page}, err
+	return l.view.whole(&l.Request, func(*tracecontext.Context) (call.Result, error) {
+		part, err := l.view.skillPart(ctx, l, &l.Request, skillEntry)
+		if err != nil {
+			return call.Result{}, err
+		}
+		page, err := l.view.catalog.List(l.Method).Page([]catalog.Part{part}, l.Cursor)
+		return call.Result{Body: page}, err
+	})
 }
 
 // Failure implements gateway.Queued.

@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Trace has e send the spans of further requests; nil: none are sent. Only requests with an audit record have spans.
+// Trace has e send the spans of further requests; nil: none are sent.
 func (d *Dispatcher) Trace(e *traces.Exporter) { d.traces.Store(e) }
 
 // begin prepares a request for metrics and traces, if there are any, and returns the identity of its span; nil if it is not traced.
@@ -33,6 +33,29 @@ func (v *view) begin(r *call.Request) *traces.Identity {
 	return span
 }
 
+// whole executes a request that has no audit record itself, since it is answered by several plugins, or from the catalog. It has one span nevertheless, and its
+// duration counts once. execute is given the parent of the spans of its parts, which may be nil.
+func (v *view) whole(r *call.Request, execute func(parent *tracecontext.Context) (call.Result, error)) (call.Result, error) {
+	d := v.generation.dispatcher
+	e := d.traces.Load()
+	if e == nil && d.metrics.Load() == nil {
+		return execute(nil)
+	}
+	record := v.recordOf(r, nil)
+	record.Time, record.BytesIn, record.Round = time.Now(), int64(len(r.Params)), r.Interaction.Round
+	var span *traces.Identity
+	var parent *tracecontext.Context
+	if e != nil {
+		span = v.identityOf(r, e)
+		parent = &span.Context
+	}
+	result, err := execute(parent)
+	record.Duration, record.BytesOut = time.Since(record.Time), int64(len(result.Body))
+	record.Outcome, record.Code = outcome(result, err)
+	v.observeOperation(r, &record, span, err)
+	return result, err
+}
+
 // traceRefused sends the span of a request that was refused with err when it was found.
 func (v *view) traceRefused(r *call.Request, record *audit.Record, err error) {
 	if e := v.generation.dispatcher.traces.Load(); e != nil {
@@ -45,7 +68,7 @@ func (v *view) traceRefused(r *call.Request, record *audit.Record, err error) {
 // identityOf returns the identity of a request's span.
 func (v *view) identityOf(r *call.Request, e *traces.Exporter) *traces.Identity {
 	span := e.Begin(parentOf(r))
-	span.Version = r.Version
+	span.Version, span.Part = r.Version, r.TraceParent != nil
 	if r.Method == abi.MethodPromptsGet && v.catalog.ClaimsPrompt(r.Name) {
 		span.Prompt = r.Name
 	}

@@ -16,6 +16,9 @@ const (
 // Other is the value of a label in the place of those beyond the bound of a family.
 const Other = "other"
 
+// NoTable is the client in the place of those without a table of [[clients]], as catalog.Key has it.
+const NoTable = "*"
+
 // Labels whose values are names. The values of all other labels are constants of the host.
 const (
 	Plugin = "plugin"

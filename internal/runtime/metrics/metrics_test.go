@@ -2,10 +2,12 @@ package metrics
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -25,6 +27,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	for i := range calls {
 		r := &audit.Record{Kind: audit.KindCall, Plugin: fmt.Sprint("p", i), Tool: fmt.Sprint("t", i), Method: "tools/call", Outcome: audit.Failed, Code: fmt.Sprint("c", i)}
 		m.Record(r, fmt.Sprint("client", i), &call.Times{Queued: time.Unix(1, 0), Started: time.Unix(2, 0)})
+		m.Operation(r)
 	}
 	for _, f := range m.families {
 		all := f.snapshot()
@@ -64,7 +67,9 @@ func TestNamesCannotForgeLines(t *testing.T) {
 		}
 	})
 	for _, name := range hostile {
-		m.Record(&audit.Record{Kind: audit.KindCall, Plugin: name, Tool: name, Method: "tools/call", Outcome: audit.OK, Via: name}, name, nil)
+		r := &audit.Record{Kind: audit.KindCall, Plugin: name, Tool: name, Method: "tools/call", Outcome: audit.OK, Via: name}
+		m.Record(r, name, nil)
+		m.Operation(r)
 	}
 	for line := range strings.Lines(string(m.encode())) {
 		if !strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "bulkhead_") && !strings.HasPrefix(line, "mcp_server_") || strings.HasPrefix(line, "bulkhead_forged") {
@@ -81,7 +86,9 @@ func TestPromtoolReadsHostileNames(t *testing.T) {
 	}
 	m := New()
 	for _, name := range hostile {
-		m.Record(&audit.Record{Kind: audit.KindCall, Plugin: name, Tool: name, Method: "tools/call", Outcome: audit.OK, Via: name, Fuel: 1 << 62, Duration: time.Hour}, name, nil)
+		r := &audit.Record{Kind: audit.KindCall, Plugin: name, Tool: name, Method: "tools/call", Outcome: audit.OK, Via: name, Fuel: 1 << 62, Duration: time.Hour}
+		m.Record(r, name, nil)
+		m.Operation(r)
 	}
 	check := exec.Command(promtool, "check", "metrics")
 	check.Stdin = bytes.NewReader(m.encode())
@@ -104,6 +111,9 @@ func TestRecordCountsWhatHappened(t *testing.T) {
 		{Kind: audit.KindTokens}, {Kind: audit.KindTask, Plugin: "p"},
 	} {
 		m.Record(&r, "ops", &call.Times{Queued: at, Started: at.Add(20 * time.Millisecond)})
+		if r.Kind == audit.KindCall {
+			m.Operation(&r)
+		}
 	}
 	m.Record(&audit.Record{Kind: audit.KindCall, Plugin: "waited", Time: at, Duration: 31 * time.Second, Outcome: audit.Failed, Code: "busy"}, "", &call.Times{Queued: at.Add(time.Second)})
 	text := string(m.encode())
@@ -120,6 +130,7 @@ func TestRecordCountsWhatHappened(t *testing.T) {
 		`mcp_server_operation_duration_seconds_bucket{mcp_method_name="tools/call",gen_ai_tool_name="t",error_type="timeout",le="+Inf"} 1`,
 		`mcp_server_operation_duration_seconds_sum{mcp_method_name="tools/call",gen_ai_tool_name="t",error_type="timeout"} 3600`,
 		`bulkhead_queue_wait_seconds_bucket{plugin="p",le="0.05"} 4`,
+		`bulkhead_client_calls_total{client="*",outcome="failed"} 1`,
 		`bulkhead_queue_wait_seconds_bucket{plugin="waited",le="10"} 0`, `bulkhead_queue_wait_seconds_bucket{plugin="waited",le="30"} 1`,
 	} {
 		if !strings.Contains(text, want+"\n") {
@@ -200,7 +211,7 @@ func TestOwnListenerIsForThisMachine(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsKeepNobodyOut opens more connections than a listener has, which send nothing. They end, and others are answered.
+// TestIdleConnectionsKeepNobodyOut opens as many connections as a listener has, which send nothing. A further one waits until they end, and is answered then.
 func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	s, err := Listen("127.0.0.1:0")
 	if err != nil {
@@ -224,10 +235,19 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer late.Close()
+	if _, err := io.WriteString(late, "GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := late.SetReadDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := late.Read(make([]byte, 1)); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("one connection more than the bound is answered (%v)", err)
+	}
 	for _, conn := range idle {
 		_ = conn.Close()
 	}
-	if _, err := io.WriteString(late, "GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n"); err != nil {
+	if err := late.SetReadDeadline(time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	if body, err := io.ReadAll(late); err != nil || !strings.HasPrefix(string(body), "HTTP/1.0 200 OK\r\n") {
@@ -239,8 +259,11 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 func TestCountingAllocatesNothing(t *testing.T) {
 	m, times := New(), &call.Times{Queued: time.Unix(1, 0), Started: time.Unix(2, 0)}
 	r := &audit.Record{Kind: audit.KindCall, Plugin: "p", Tool: "t", Method: "tools/call", Outcome: audit.OK, Via: "run_script"}
-	m.Record(r, "ops", times)
-	if n := testing.AllocsPerRun(100, func() { m.Record(r, "ops", times) }); n != 0 {
+	count := func() {
+		m.Record(r, "ops", times)
+		m.Operation(r)
+	}
+	if n := testing.AllocsPerRun(100, count); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

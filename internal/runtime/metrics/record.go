@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
@@ -36,20 +37,27 @@ func (m *Metrics) Record(r *audit.Record, client string, times *call.Times) {
 	}
 }
 
-// call counts a call that has ended. Prompts and resources are not named: their names may come from the client.
-func (m *Metrics) call(r *audit.Record, client string, times *call.Times) {
-	tool, outcome := "", string(r.Outcome)
+// toolOf returns the name of the called tool. Prompts and resources are not named: their names may come from the client.
+func toolOf(r *audit.Record) string {
 	if r.Method == abi.MethodToolsCall {
-		tool = r.Tool
+		return r.Tool
 	}
-	m.calls.Add(1, r.Plugin, tool, r.Method, outcome)
-	m.durations.Observe(r.Duration.Seconds(), r.Method, tool, r.ErrorType())
+	return ""
+}
+
+// Operation counts the duration of a request. Record does not: several plugins may answer one request, each with a record.
+func (m *Metrics) Operation(r *audit.Record) {
+	m.durations.Observe(r.Duration.Seconds(), r.Method, toolOf(r), r.ErrorType())
+}
+
+// call counts a call that has ended.
+func (m *Metrics) call(r *audit.Record, client string, times *call.Times) {
+	outcome := string(r.Outcome)
+	m.calls.Add(1, r.Plugin, toolOf(r), r.Method, outcome)
 	m.fuel.Add(float64(r.Fuel), r.Plugin)
 	m.received.Add(float64(r.BytesIn), r.Plugin)
 	m.sent.Add(float64(r.BytesOut), r.Plugin)
-	if client != "" {
-		m.clientCalls.Add(1, client, outcome)
-	}
+	m.clientCalls.Add(1, cmp.Or(client, NoTable), outcome)
 	if r.Via != "" {
 		m.viaCalls.Add(1, r.Via, outcome)
 	}

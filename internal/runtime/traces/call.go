@@ -69,7 +69,7 @@ func (i *Identity) Refused(r *audit.Record, at time.Time) []Span {
 
 // request returns the span of the request itself, by https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/.
 func (i *Identity) request(r *audit.Record) Span {
-	s := Span{Context: i.Context, Parent: i.parent, Name: r.Method, Server: true, Begin: r.Time, End: r.Time.Add(r.Duration), ErrorType: r.ErrorType()}
+	s := Span{Context: i.Context, Parent: i.parent, Name: r.Method, Server: !i.Part, Begin: r.Time, End: r.Time.Add(r.Duration), ErrorType: r.ErrorType()}
 	s.text("mcp.method.name", r.Method)
 	if r.Method == abi.MethodToolsCall && r.Tool != "" { // names of prompts and resources may come from the client
 		s.Name += " " + r.Tool
@@ -81,7 +81,7 @@ func (i *Identity) request(r *audit.Record) Span {
 	if i.Status != 0 {
 		s.text("rpc.response.status_code", strconv.Itoa(i.Status))
 	}
-	if r.Parent == "" { // the calls of a script have its ID
+	if !i.Part { // it has the ID of the other one
 		s.text("jsonrpc.request.id", requestID(r.Request))
 	}
 	s.text("mcp.protocol.version", i.Version)

@@ -111,7 +111,7 @@ func TestAttributesOfRequests(t *testing.T) {
 			"mcp.method.name=tools/call gen_ai.tool.name=t gen_ai.operation.name=execute_tool error.type=tool_error jsonrpc.request.id=a-b_c.1:2 network.transport=pipe bulkhead.outcome=tool_error"},
 		"JSON-RPC error": {Identity{Prompt: "p", Status: -32602}, audit.Record{Method: abi.MethodPromptsGet, Tool: "p", Outcome: audit.RPCError},
 			"mcp.method.name=prompts/get gen_ai.prompt.name=p error.type=rpc_error rpc.response.status_code=-32602 network.transport=pipe bulkhead.outcome=rpc_error"},
-		"call of a script": {Identity{}, audit.Record{Method: abi.MethodToolsCall, Parent: "r", Outcome: audit.OK, Request: []byte(`7`)},
+		"call of a script": {Identity{Part: true}, audit.Record{Method: abi.MethodToolsCall, Parent: "r", Outcome: audit.OK, Request: []byte(`7`)},
 			"mcp.method.name=tools/call network.transport=pipe bulkhead.outcome=ok"},
 		"long ID": {Identity{}, audit.Record{Method: "m", Outcome: audit.OK, Request: []byte(`"` + strings.Repeat("x", maxRequestID+1) + `"`)},
 			"mcp.method.name=m network.transport=pipe bulkhead.outcome=ok"},
@@ -122,7 +122,11 @@ func TestAttributesOfRequests(t *testing.T) {
 	} {
 		var got []string
 		c.identity.Sampled = true
-		for _, a := range c.identity.Call(&c.record, nil)[0].Attributes {
+		request := c.identity.Call(&c.record, nil)[0]
+		if request.Server == c.identity.Part {
+			t.Errorf("%s: whether it is a request of a client is %t", name, request.Server)
+		}
+		for _, a := range request.Attributes {
 			got = append(got, a.Key+"="+a.Text)
 		}
 		if got := strings.Join(got, " "); got != c.want {

@@ -47,6 +47,7 @@ type Identity struct {
 	Session string // the client's, as call.Sender has it
 	Prompt  string // a prompt that a manifest names
 	Status  int    // code of the JSON-RPC error that the client gets; 0: it gets none
+	Part    bool   // the request is made for another one: by a script, or to one of several plugins
 
 	parent tracecontext.SpanID // zero: the trace begins here
 	module tracecontext.SpanID
