@@ -158,6 +158,9 @@ func TestDashboardAndRulesNameMetrics(t *testing.T) {
 		t.Fatalf("found %d metrics and %d queries", len(labels), len(queries))
 	}
 	name := regexp.MustCompile(`\b(?:bulkhead|mcp_server|go)_\w+`)
+	used := map[string]bool{ // those that are for looking at one server
+		"bulkhead_http_draining": true, "bulkhead_http_kept_message_bytes": true, "bulkhead_quota_principals": true, "bulkhead_tasks_begun_total": true, "go_goroutines": true,
+	}
 	for _, query := range queries {
 		var known []string
 		empty := false
@@ -165,6 +168,7 @@ func TestDashboardAndRulesNameMetrics(t *testing.T) {
 			if labels[familyOf(metric)] == nil {
 				t.Errorf("there is no metric %s: %s", metric, query)
 			}
+			used[familyOf(metric)] = true
 			known = append(known, labels[familyOf(metric)]...)
 			empty = empty || !strings.Contains(page, "\n"+metric+"{")
 		}
@@ -183,6 +187,9 @@ func TestDashboardAndRulesNameMetrics(t *testing.T) {
 		documented[familyOf(metric)] = true
 	}
 	for metric := range maps.Keys(labels) {
+		if !used[metric] {
+			t.Errorf("neither the dashboard nor a rule has %s", metric)
+		}
 		if !documented[metric] {
 			t.Errorf("docs/observing.md does not describe %s", metric)
 		}
