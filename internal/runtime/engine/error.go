@@ -51,6 +51,15 @@ func (c Code) OfModule() bool {
 	return false
 }
 
+// IsLimit reports whether a limit causes failures with the code.
+func (c Code) IsLimit() bool {
+	switch c {
+	case CodeTimeout, CodeFuel, CodeMemory, CodeStack, CodeQueue, CodeInputSize, CodeOutputSize, CodeOperations, CodeLogSize:
+		return true
+	}
+	return false
+}
+
 // Error is a failed call, as opposed to an error response of the plugin. The next call may succeed.
 type Error struct {
 	Code   Code

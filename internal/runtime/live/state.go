@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 )
 
 // Bounds of a Snapshot. maxSnapshot follows from the others: a text is escaped to at most six times its size.
@@ -173,7 +173,7 @@ func (s *State) Record(r *audit.Record) {
 		s.refused.add(e)
 	case r.Outcome == audit.Asked:
 		s.asked.add(e)
-	case metrics.IsLimit(r.Code):
+	case engine.Code(r.Code).IsLimit():
 		s.limits.add(e)
 	}
 	s.ended.add(e)

@@ -2,22 +2,12 @@ package metrics
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
-
-// limitCodes are the codes of failures that a limit causes.
-var limitCodes = []string{
-	string(engine.CodeTimeout), string(engine.CodeFuel), string(engine.CodeMemory), string(engine.CodeStack), string(engine.CodeQueue), string(engine.CodeInputSize),
-	string(engine.CodeOutputSize), string(engine.CodeOperations), string(engine.CodeLogSize),
-}
-
-// IsLimit reports whether a code is that of a failure which a limit causes.
-func IsLimit(code string) bool { return slices.Contains(limitCodes, code) }
 
 // Record counts what an audit record is about. client is the table of [[clients]] that applies; empty: there is none. times may be nil.
 func (m *Metrics) Record(r *audit.Record, client string, times *call.Times) {
@@ -63,7 +53,7 @@ func (m *Metrics) call(r *audit.Record, client string, times *call.Times) {
 	}
 	if r.Code != "" && (r.Outcome == audit.Failed || r.Outcome == audit.Denied) {
 		m.failures.Add(1, r.Plugin, r.Code)
-		if IsLimit(r.Code) {
+		if engine.Code(r.Code).IsLimit() {
 			m.limits.Add(1, r.Plugin, r.Code)
 		}
 	}
