@@ -55,9 +55,7 @@ type Host struct {
 
 	http served // state of a server that ServeHTTP runs
 
-	traced   traced   // what is sent to a collector while it serves
-	measured measured // what is measured while it serves
-	watched  watched  // who is told of what happens now
+	observed observed // metrics, live state and traces while it serves
 
 	quotas quota.Book            // what its clients use of their quotas
 	views  atomic.Pointer[views] // what its clients are offered; nil before it has started
@@ -103,6 +101,7 @@ func Open(o Options) (*Host, error) {
 	noteSkills([]*catalog.Catalog{offered})
 	offered.Report()
 	h := &Host{options: found.Options, dispatcher: dispatch.New(offered), reloading: make(chan struct{}, 1), rejectedReason: reported}
+	h.observed.host = h
 	h.ended, h.end = context.WithCancel(context.Background())
 	if h.gateway, err = offered.NewServer(h.dispatcher); err != nil {
 		return nil, err

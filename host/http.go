@@ -89,15 +89,13 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	server := httpserver.New(httpserver.Config{
 		Gateway: h.gateway, Auth: secrets.authenticator(), Resource: secrets.resource(), Hosts: settings.AllHosts(), Origins: settings.Origins,
 		SessionIdle: settings.SessionIdle, MaxConnections: settings.MaxConnections, Log: h.options.Log.Named("http"),
-		Refused: h.dispatcher.ReportHTTPRefusal, View: h.viewOf, Metrics: &h.measured, Policy: h.dispatcher.PolicyDigest,
+		Refused: h.dispatcher.ReportHTTPRefusal, View: h.viewOf, Metrics: &h.observed, Policy: h.dispatcher.PolicyDigest,
 	})
-	end, err := h.measure(ctx, server)
+	end, err := h.observe(ctx, server)
 	if err != nil {
 		return err
 	}
 	defer end()
-	defer h.watch("http")()
-	defer h.trace()()
 	h.options.Log.Info("serving MCP over HTTP", "url", url, "token", at.token)
 	if o.Listening != nil {
 		o.Listening(url)

@@ -1,10 +1,8 @@
 package host
 
 import (
-	"context"
 	"net/http"
-	"sync"
-	"sync/atomic"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
@@ -14,77 +12,34 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
 )
 
-// measured is what is measured while a Host serves clients, as metrics in [audit] says. It implements httpserver.Metrics.
-type measured struct {
-	mu      sync.Mutex
-	host    *Host
-	serving int                             // number of Serve and ServeHTTP that run
-	http    *httpserver.Server              // nil: clients are not served over HTTP
-	at      config.Metrics                  // where metrics can be read; zero: nothing is measured
-	metrics atomic.Pointer[metrics.Metrics] // nil: nothing is measured; it is changed under the lock only
-	own     *metrics.Server                 // nil: there is no listener for them alone
-}
-
-var _ httpserver.Metrics = (*measured)(nil)
-
-// measure begins to measure if the config says so, until end is called. server is nil on stdio. If metrics cannot be offered, measure
-// returns a *UsageError. It waits for a reload, whose change would not contain what begins in between.
-func (h *Host) measure(ctx context.Context, server *httpserver.Server) (end func(), err error) {
-	if err := h.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer h.unlock()
-	m := &h.measured
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.host = h
-	change, err := m.prepare(h.catalog().Found, server != nil || m.http != nil)
-	if err != nil {
-		return nil, err
-	}
-	if server != nil {
-		m.http = server
-	}
-	change.apply()
-	m.serving++
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if server != nil {
-			m.http = nil
-		}
-		if m.serving--; m.serving == 0 {
-			metricsChange{measured: m}.apply()
-		}
-	}, nil
-}
+var _ httpserver.Metrics = (*observed)(nil)
 
 // metricsChange is a change of what is measured, and of where it can be read. It must be applied or aborted.
 type metricsChange struct {
-	measured *measured
+	observed *observed
 	at       config.Metrics
 	own      *metrics.Server // for at; nil: it has none, or at is not new
 }
 
 // prepareMetrics returns the change to what a config says of metrics, while the Host serves clients or not. The caller holds the lock of reloads
-// until the change is applied or aborted.
+// until the change is committed or aborted.
 func (h *Host) prepareMetrics(found *discovery.Found) (metricsChange, error) {
-	m := &h.measured
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.serving == 0 {
-		return metricsChange{measured: m}, nil
+	o := &h.observed
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.serving == 0 {
+		return metricsChange{observed: o}, nil
 	}
-	return m.prepare(found, m.http != nil)
+	return o.prepare(found, o.http != nil)
 }
 
 // prepare returns the change to what a config says of metrics. http is whether clients are served over HTTP. The caller holds the lock.
-func (m *measured) prepare(found *discovery.Found, http bool) (metricsChange, error) {
-	c := metricsChange{measured: m, at: found.Audit.MetricsAt()}
+func (o *observed) prepare(found *discovery.Found, http bool) (metricsChange, error) {
+	c := metricsChange{observed: o, at: found.Audit.MetricsAt()}
 	if c.at.HTTP && !http {
 		c.at = config.Metrics{} // nobody could read them
 	}
-	if c.at == m.at || c.at.Address == "" {
+	if c.at == o.at || c.at.Address == "" {
 		return c, nil
 	}
 	var err error
@@ -102,85 +57,76 @@ func (c metricsChange) abort() {
 	}
 }
 
-// commit applies the change, unless the Host serves no clients, or none any more.
-func (c metricsChange) commit() {
-	c.measured.mu.Lock()
-	defer c.measured.mu.Unlock()
-	if c.measured.serving == 0 {
-		c.abort()
+// applyMetrics applies the change. The caller holds the lock.
+func (o *observed) applyMetrics(c metricsChange) {
+	if c.at == o.at {
 		return
 	}
-	c.apply()
-}
-
-// apply implements commit. The caller holds the lock of c.measured.
-func (c metricsChange) apply() {
-	m := c.measured
-	if c.at == m.at {
-		return
-	}
-	log, before := m.host.options.Log.Named("metrics"), m.own
-	m.at, m.own = c.at, c.own
+	o.at, o.own = c.at, c.own
 	switch {
-	case m.at == config.Metrics{}:
-		m.metrics.Store(nil)
-		m.host.dispatcher.Measure(nil)
-	case m.metrics.Load() == nil:
-		m.metrics.Store(metrics.New(m.host.dispatcher.AddMetrics, m.add, m.host.traced.addMetrics))
-		m.host.dispatcher.Measure(m.metrics.Load())
+	case !o.at.HTTP && o.own == nil: // nobody can read them
+		o.metrics.Store(nil)
+	case o.metrics.Load() == nil:
+		o.metrics.Store(metrics.New(o.host.dispatcher.AddMetrics, o.add))
 	}
-	if m.own != nil {
-		m.own.Serve(m.metrics.Load(), log)
-		log.Info("metrics can be read", "address", m.own.Addr())
-	}
-	if before != nil {
-		before.Close()
+	if o.own != nil {
+		log := o.host.options.Log.Named("metrics")
+		o.own.Serve(o.metrics.Load(), log)
+		log.Info("metrics can be read", "address", o.own.Addr())
 	}
 }
 
 // current returns the metrics if clients of the HTTP server may be allowed to read them; else nil.
-func (m *measured) current() *metrics.Metrics {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.at.HTTP {
+func (o *observed) current() *metrics.Metrics {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.at.HTTP {
 		return nil
 	}
-	return m.metrics.Load()
+	return o.metrics.Load()
 }
 
 // Offered implements httpserver.Metrics.
-func (m *measured) Offered() bool { return m.current() != nil }
+func (o *observed) Offered() bool { return o.current() != nil }
 
 // MayRead implements httpserver.Metrics.
-func (m *measured) MayRead(p *call.Principal) bool { return m.host.catalog().Clients.MayReadMetrics(p) }
+func (o *observed) MayRead(p *call.Principal) bool { return o.host.catalog().Clients.MayReadMetrics(p) }
 
 // Counter implements httpserver.Metrics.
-func (m *measured) Counter() httpserver.Counter {
-	if now := m.metrics.Load(); now != nil {
+func (o *observed) Counter() httpserver.Counter {
+	if now := o.metrics.Load(); now != nil {
 		return now
 	}
 	return nil
 }
 
 // ServeHTTP implements httpserver.Metrics.
-func (m *measured) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if now := m.current(); now != nil {
+func (o *observed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if now := o.current(); now != nil {
 		now.ServeHTTP(w, r)
 		return
 	}
 	http.NotFound(w, r)
 }
 
-// add adds the state of the HTTP server, quotas and tasks to a page of metrics.
-func (m *measured) add(page *metrics.Page) {
-	m.mu.Lock()
-	server := m.http
-	m.mu.Unlock()
+// add adds the state of the HTTP server, quotas, tasks and traces to a page of metrics.
+func (o *observed) add(page *metrics.Page) {
+	o.mu.Lock()
+	server, sent := o.http, o.before
+	for _, e := range append(slices.Clone(o.closing), o.exporter) {
+		if e != nil {
+			sent = sent.Plus(e.Stats())
+		}
+	}
+	o.mu.Unlock()
+	spans := page.Counter("bulkhead_trace_spans_total", "Spans that the collector of traces has accepted (sent), and those that were lost (dropped).", "result")
+	spans.Add(float64(sent.Sent), "sent")
+	spans.Add(float64(sent.Dropped), "dropped")
 	tasks := page.Gauge("bulkhead_tasks", "Calls that run as tasks, and tasks that have ended and whose results are kept.", "state")
-	running, kept := m.host.tasks.Count()
+	running, kept := o.host.tasks.Count()
 	tasks.Add(float64(running), "running")
 	tasks.Add(float64(kept), "kept")
-	accounts, exceeded := m.host.quotas.Stats()
+	accounts, exceeded := o.host.quotas.Stats()
 	page.Gauge("bulkhead_quota_principals", "Clients with a quota whose use is counted.").Add(float64(accounts))
 	refused := page.Counter("bulkhead_quota_exceeded_total", "Requests and calls that were refused because of a quota.", "quota")
 	for key, n := range exceeded {

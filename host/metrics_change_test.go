@@ -10,6 +10,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
 )
 
+// Measures reports whether a Host counts what it does.
+func Measures(h *Host) bool { return h.observed.metrics.Load() != nil }
+
 // TestMetricsChangeOfEndedServerIsDropped commits a change, as a reload does, after the last Serve has ended.
 func TestMetricsChangeOfEndedServerIsDropped(t *testing.T) {
 	own, err := metrics.Listen("127.0.0.1:0")
@@ -17,9 +20,8 @@ func TestMetricsChangeOfEndedServerIsDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &Host{}
-	m := &h.measured
-	m.host = h
-	metricsChange{measured: m, at: config.Metrics{Address: "127.0.0.1:0"}, own: own}.commit()
+	m := &h.observed
+	metricsChange{observed: m, at: config.Metrics{Address: "127.0.0.1:0"}, own: own}.commit()
 	if m.own != nil || m.metrics.Load() != nil || m.at != (config.Metrics{}) {
 		t.Errorf("measured at %v", m.at)
 	}
@@ -38,7 +40,7 @@ func TestMeasuringWaitsForReload(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := h.measure(ctx, nil); !errors.Is(err, context.Canceled) {
+	if _, err := h.observe(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -4,6 +4,8 @@ package host_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -178,12 +181,7 @@ func TestReloadMovesMetrics(t *testing.T) {
 	}
 	set("")
 	h := w.Open(t, w.Options())
-	in, client := io.Pipe()
-	served := make(chan error, 1)
-	go func() { served <- h.Serve(t.Context(), in, io.Discard) }()
-	if _, err := client.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")); err != nil { // returns when Serve reads
-		t.Fatal(err)
-	}
+	end := serveStdio(t, h)
 	answers := func(address string) bool {
 		conn, err := net.Dial(network(address), strings.TrimPrefix(address, "unix:"))
 		if err == nil {
@@ -219,10 +217,7 @@ func TestReloadMovesMetrics(t *testing.T) {
 			t.Errorf("metrics = %q: %q should be open, %q closed", step.metrics, step.open, step.closed)
 		}
 	}
-	_ = client.Close()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	end()
 }
 
 // TestServeHTTPNeedsListenerOfMetrics starts a server over HTTP whose address for metrics is in use.
@@ -249,6 +244,84 @@ func TestServeGoesOnWithoutListenerOfMetrics(t *testing.T) {
 	if !strings.Contains(log.String(), "cannot listen on "+taken) || !strings.Contains(log.String(), "remedy") {
 		t.Errorf("the log is %s", log.String())
 	}
+}
+
+// TestReloadOffersMetricsAfterBusyAddress serves over stdio while the address for metrics is in use. A change of another key is applied, and so is one of
+// the address.
+func TestReloadOffersMetricsAfterBusyAddress(t *testing.T) {
+	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")))
+	set := func(address, more string) {
+		w.Write(t, hosttest.Files{"work/bulkhead.toml": fmt.Sprintf("[audit]\nfile = %q\nmetrics = %q\n%s\n[[plugins]]\npath = '../plugins/a'\n", filepath.Join(w.Dir, "audit.jsonl"), address, more)})
+		w.Trust(t, "work/bulkhead.toml")
+	}
+	taken, free := occupied(t), freeAddress(t)
+	set(taken, "")
+	h := w.Open(t, w.Options())
+	end := serveStdio(t, h)
+	for _, step := range []struct {
+		address, more string
+		measures      bool
+	}{{taken, "keep = 6", false}, {free, "keep = 6", true}} {
+		set(step.address, step.more)
+		if err := h.Reload(t.Context()); err != nil || host.Measures(h) != step.measures {
+			t.Errorf("%s: %v, and it measures: %t", step.address, err, host.Measures(h))
+		}
+	}
+	if conn, err := net.Dial("tcp", free); err != nil {
+		t.Error(err)
+	} else {
+		_ = conn.Close()
+	}
+	end()
+}
+
+// serveStdio has a client of h that waits until end is called.
+func serveStdio(t *testing.T, h *host.Host) (end func()) {
+	t.Helper()
+	in, client := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(t.Context(), in, io.Discard) }()
+	if _, err := client.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")); err != nil { // returns when Serve reads
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		_ = client.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestMetricsOverHTTPEndWithServer serves over HTTP, which ends, while a client on stdio is served: nothing can read the metrics any more, so that nothing is
+// counted. Meanwhile clients begin and end, and metrics are read.
+func TestMetricsOverHTTPEndWithServer(t *testing.T) {
+	s := serveTeam(t, metricsTables+"[audit]\nfile = '"+filepath.Join(t.TempDir(), "audit.jsonl")+"'\nmetrics = 'http'\n", nil, "prometheus")
+	page := strings.TrimSuffix(s.url, "/mcp") + "/metrics"
+	var clients sync.WaitGroup
+	clients.Go(func() {
+		for range 20 {
+			serveStdio(t, s.host)()
+		}
+	})
+	for range 20 {
+		if status, _ := readMetrics(t, page, s.tokens["prometheus"]); status != http.StatusOK {
+			t.Fatal(status)
+		}
+	}
+	clients.Wait()
+	end := serveStdio(t, s.host)
+	if !host.Measures(s.host) {
+		t.Error("nothing is measured")
+	}
+	if err := s.end(); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	s.end = func() error { return nil }
+	if host.Measures(s.host) {
+		t.Error("it is measured what nothing can read")
+	}
+	end()
 }
 
 func network(address string) string {

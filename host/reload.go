@@ -116,21 +116,19 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 	if err := errors.Join(err, wrongModules(old, next)); err != nil {
 		return &UsageError{Err: err}
 	}
-	measured, err := h.prepareMetrics(found)
+	observed, err := h.prepareMetrics(found)
 	if err != nil {
 		return err
 	}
 	if err := h.claim(ctx, projects); err != nil { // late, since what was claimed stays so
-		measured.abort()
+		observed.abort()
 		return err
 	}
 	if err := h.apply(ctx, old, projects); err != nil {
-		measured.abort()
+		observed.abort()
 		return err
 	}
-	measured.commit()
-	h.updateWatched()
-	h.changeTraces(0)
+	observed.commit()
 	h.rejected = nil
 	if next.ServesSame(old) { // only messages that name a line differ
 		h.options.Log.Log(unchanged, notChanged)

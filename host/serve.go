@@ -34,14 +34,11 @@ func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	h.dispatcher.RecordEvent(audit.KindServer, "start", audit.OK, "")
 	defer h.dispatcher.RecordEvent(audit.KindServer, "end", audit.OK, "")
-	end, err := h.measure(ctx, nil)
-	if err == nil {
-		defer end()
-	} else { // several clients may start a server with one config, and the tools matter more
-		h.options.Log.Error("the metrics of this server cannot be read", "reason", reasonOf(err))
+	end, err := h.observe(ctx, nil)
+	if err != nil {
+		return err
 	}
-	defer h.watch("stdio")()
-	defer h.trace()()
+	defer end()
 	warming, stop := context.WithCancel(ctx)
 	defer stop()
 	h.dispatcher.Warm(warming)

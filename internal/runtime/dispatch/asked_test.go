@@ -7,6 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dispatch"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/live"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -26,7 +27,7 @@ func TestQuestionsThatFailAreNotOpen(t *testing.T) {
 		"able":                   {call.Interaction{Client: able}, 1},
 	} {
 		state := live.New("http", d.AddState)
-		d.Watch(state)
+		d.Observe(dispatch.Observers{State: state})
 		if _, err := execute(t, d, call.Request{Interaction: c.interaction}, "a_get", ""); err == nil {
 			t.Fatal("the call has not asked")
 		}

@@ -25,11 +25,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/live"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/results"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/secret"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/traces"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
@@ -57,10 +54,8 @@ type Dispatcher struct {
 	commands        secret.Commands // for secret values
 	warnConfinement sync.Once
 
-	current atomic.Pointer[generation]
-	metrics atomic.Pointer[metrics.Metrics] // nil: nothing is measured
-	watched atomic.Pointer[live.State]      // nil: nobody can read the live state
-	traces  atomic.Pointer[traces.Exporter] // nil: nothing is traced
+	current   atomic.Pointer[generation]
+	observers atomic.Pointer[Observers]
 
 	held atomic.Pointer[func(state string) []*os.File] // see Hold
 
@@ -81,6 +76,7 @@ func New(c *catalog.Catalog) *Dispatcher {
 		skillReads: queue{concurrentReads: true, limit: maxSkillReads, free: maxSkillReads, share: maxPrincipalSkillReads},
 		zone:       sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
+	d.observers.Store(&Observers{})
 	d.Backend = d.BackendOf(c.Key)
 	d.gitUser = warnOfChange(d.log, func() (git.UserConfig, error) {
 		config, _ := system.LookupEnv("XDG_CONFIG_HOME")

@@ -8,22 +8,32 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/live"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/metrics"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/traces"
 )
 
-// Measure has m count what happens from now on; nil: nothing is counted. Open must have been called.
-func (d *Dispatcher) Measure(m *metrics.Metrics) {
-	d.metrics.Store(m)
-	if m == nil {
+// Observers are told of what happens. Those that are nil are not.
+type Observers struct {
+	Metrics *metrics.Metrics
+	State   *live.State
+	Traces  *traces.Exporter // only requests with an audit record, and lists, have spans
+}
+
+// Observe has o told of what happens from now on. Open must have been called.
+func (d *Dispatcher) Observe(o Observers) {
+	d.observers.Store(&o)
+	if o.Metrics == nil {
 		d.pool.Observe(nil)
 		return
 	}
-	d.pool.Observe(m)
+	d.pool.Observe(o.Metrics)
 	g := d.acquire()
 	defer g.release()
-	g.expect(m)
+	g.expect(o.Metrics)
 }
+
+func (v *view) observers() *Observers { return v.generation.dispatcher.observers.Load() }
 
 // expect adds the plugins of the generation to m.
 func (g *generation) expect(m *metrics.Metrics) {
@@ -42,11 +52,12 @@ func (g *generation) write(r audit.Record) error {
 
 // observe has counted and shown what a record is about. client and times are those of metrics.Metrics.Record.
 func (g *generation) observe(r *audit.Record, client string, times *call.Times) {
-	if m := g.dispatcher.metrics.Load(); m != nil {
-		m.Record(r, client, times)
+	o := g.dispatcher.observers.Load()
+	if o.Metrics != nil {
+		o.Metrics.Record(r, client, times)
 	}
-	if s := g.dispatcher.watched.Load(); s != nil {
-		s.Record(r)
+	if o.State != nil {
+		o.State.Record(r)
 	}
 }
 
@@ -58,19 +69,19 @@ func (v *view) observe(r *call.Request, record *audit.Record, span *traces.Ident
 
 // observeOperation has a request traced, and its duration counted.
 func (v *view) observeOperation(r *call.Request, record *audit.Record, span *traces.Identity, err error) {
-	d := v.generation.dispatcher
-	if m := d.metrics.Load(); m != nil && !r.Part {
-		m.Operation(record)
+	o := v.observers()
+	if o.Metrics != nil && !r.Part {
+		o.Metrics.Operation(record)
 	}
-	if e := d.traces.Load(); e != nil && span != nil {
+	if o.Traces != nil && span != nil {
 		span.Status = gateway.ErrorCode(r, err)
-		e.Add(span.Call(record, r.Times))
+		o.Traces.Add(span.Call(record, r.Times))
 	}
 }
 
 // reportCompiled is told of each compilation of a module.
 func (d *Dispatcher) reportCompiled(plugin string, took time.Duration, err error) {
-	if m := d.metrics.Load(); m != nil {
+	if m := d.observers.Load().Metrics; m != nil {
 		m.Compiled(plugin, took, err)
 	}
 }

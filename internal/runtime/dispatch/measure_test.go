@@ -65,23 +65,23 @@ func TestMeasuringIsFreeWhenOff(t *testing.T) {
 	}
 	recorded() // the first IDs of records are shorter
 	goroutines, off := runtime.NumGoroutine(), recorded()
-	d.Measure(metrics.New(d.AddMetrics))
+	d.Observe(Observers{Metrics: metrics.New(d.AddMetrics)})
 	if on := recorded(); on != off+1 { // call.Times
 		t.Errorf("a call costs %v allocations with metrics, and %v without", on, off)
 	}
-	d.Measure(nil)
+	d.Observe(Observers{})
 	state := live.New("stdio", d.AddState)
-	d.Watch(state)
+	d.Observe(Observers{State: state})
 	if on := recorded(); on > off+3 || len(state.Snapshot().Ended) == 0 { // call.Times, live.Running and its growing lists
 		t.Errorf("a call costs %v allocations with live state, and %v without: %+v", on, off, state.Snapshot())
 	}
-	d.Watch(nil)
+	d.Observe(Observers{})
 	exporter := traces.New(traces.Config{To: "http://127.0.0.1:1", Sample: 1, Version: "1", Log: hclog.NewNullLogger()})
-	d.Trace(exporter)
+	d.Observe(Observers{Traces: exporter})
 	if on := recorded(); on <= off {
 		t.Errorf("a call costs %v allocations with traces, and %v without", on, off)
 	}
-	d.Trace(nil)
+	d.Observe(Observers{})
 	ended, end := context.WithCancel(t.Context())
 	end()
 	exporter.Close(ended)
@@ -97,7 +97,7 @@ func TestMeasuringIsFreeWhenOff(t *testing.T) {
 func TestUnrecordedCallsAreCounted(t *testing.T) {
 	d := opened()
 	m := metrics.New()
-	d.Measure(m)
+	d.Observe(Observers{Metrics: m})
 	g := d.acquire()
 	log, err := audit.Open(audit.Config{File: filepath.Join(t.TempDir(), "log"), OnFailure: audit.FailClosed})
 	if err != nil {
@@ -131,7 +131,7 @@ func TestUnrecordedCallsAreCounted(t *testing.T) {
 func TestRequestToSeveralPluginsHasOneDuration(t *testing.T) {
 	d := opened()
 	m := metrics.New()
-	d.Measure(m)
+	d.Observe(Observers{Metrics: m})
 	g := d.acquire()
 	log, err := audit.Open(audit.Config{File: filepath.Join(t.TempDir(), "log")})
 	if err != nil {
@@ -163,7 +163,7 @@ func TestRequestToSeveralPluginsHasOneDuration(t *testing.T) {
 func TestMetricsOfQueues(t *testing.T) {
 	d := opened()
 	m := metrics.New(d.AddMetrics)
-	d.Measure(m)
+	d.Observe(Observers{Metrics: m})
 	g := d.acquire()
 	p := g.first.plugins[0]
 	p.lane.queue.resize(1)
@@ -189,7 +189,7 @@ func TestStateHasQueuesAndCalls(t *testing.T) {
 	d := opened()
 	d.Catalog().Places.Project = "/project"
 	state := live.New("http", d.AddState)
-	d.Watch(state)
+	d.Observe(Observers{State: state})
 	g := d.acquire()
 	defer g.release()
 	p := g.first.plugins[0]
@@ -214,7 +214,7 @@ func TestStateHasQueuesAndCalls(t *testing.T) {
 func TestReloadRemovesSeries(t *testing.T) {
 	d := opened()
 	m := metrics.New()
-	d.Measure(m)
+	d.Observe(Observers{Metrics: m})
 	old := d.Catalog().Plugins[0].Name
 	m.WorkerEnded(old, "idle")
 	replaceBy(t, d, catalogOf(func(c *catalog.Catalog) { c.Plugins[0].Name, c.Plugins[0].Manifest.Digest = "new", "2" }))

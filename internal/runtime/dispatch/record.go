@@ -46,10 +46,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	if err := log.Ready(); err != nil {
 		return q.unrecorded(&record, span, "cannot run: its audit record cannot be written"+causeFor(q.Request, err))
 	}
-	if s := q.view.generation.dispatcher.watched.Load(); s != nil {
-		if q.Times == nil {
-			q.Times = &call.Times{}
-		}
+	if s := q.view.observers().State; s != nil && q.Times != nil {
 		defer s.End(s.Begin(&record, q.Times))
 		if q.Interaction.Round > 0 || q.Interaction.Approval != nil {
 			s.Answer(&record)
@@ -78,7 +75,7 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	record.Operations, record.LeftOut = trail.Operations()
 	record.LeftOut += result.LeftOut
 	if ask := (*gateway.Ask)(nil); errors.As(err, &ask) && canBeAsked(q.Request, ask) {
-		if s := q.view.generation.dispatcher.watched.Load(); s != nil {
+		if s := q.view.observers().State; s != nil {
 			s.Ask(&record, ask.Timeout)
 		}
 	}

@@ -53,7 +53,7 @@ func (d *Dispatcher) Apply(u *Update) {
 	u.next.configureLanes()
 	d.pool.SetBudget(u.next.catalog().Memory())
 	d.current.Store(u.next)
-	if m := d.metrics.Load(); m != nil {
+	if m := d.observers.Load().Metrics; m != nil {
 		m.Retain(u.next.names)
 		u.next.expect(m)
 	}

@@ -15,19 +15,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Trace has e send the spans of further requests; nil: none are sent.
-func (d *Dispatcher) Trace(e *traces.Exporter) { d.traces.Store(e) }
-
-// begin prepares a request for metrics and traces, if there are any, and returns the identity of its span; nil if it is not traced.
+// begin prepares a request for its observers, if there are any, and returns the identity of its span; nil if it is not traced.
 func (v *view) begin(r *call.Request) *traces.Identity {
-	d := v.generation.dispatcher
-	e := d.traces.Load()
+	o := v.observers()
 	var span *traces.Identity
-	if e != nil {
-		span = v.identityOf(r, e)
+	if o.Traces != nil {
+		span = v.identityOf(r, o.Traces)
 		r.Trace = span.Module()
 	}
-	if d.metrics.Load() != nil || span != nil && span.Sampled {
+	if o.Metrics != nil || o.State != nil || span != nil && span.Sampled {
 		r.Times = &call.Times{}
 	}
 	return span
@@ -36,17 +32,16 @@ func (v *view) begin(r *call.Request) *traces.Identity {
 // whole executes a request that has no audit record itself, since it is answered by several plugins, or from the catalog. It has one span nevertheless, and its
 // duration counts once. execute is given the parent of the spans of its parts, which may be nil.
 func (v *view) whole(r *call.Request, execute func(parent *tracecontext.Context) (call.Result, error)) (call.Result, error) {
-	d := v.generation.dispatcher
-	e := d.traces.Load()
-	if e == nil && d.metrics.Load() == nil {
+	o := v.observers()
+	if o.Traces == nil && o.Metrics == nil {
 		return execute(nil)
 	}
 	record := v.recordOf(r, nil)
 	record.Time, record.BytesIn, record.Round = time.Now(), int64(len(r.Params)), r.Interaction.Round
 	var span *traces.Identity
 	var parent *tracecontext.Context
-	if e != nil {
-		span = v.identityOf(r, e)
+	if o.Traces != nil {
+		span = v.identityOf(r, o.Traces)
 		parent = &span.Context
 	}
 	result, err := execute(parent)
@@ -58,7 +53,7 @@ func (v *view) whole(r *call.Request, execute func(parent *tracecontext.Context)
 
 // traceRefused sends the span of a request that was refused with err when it was found.
 func (v *view) traceRefused(r *call.Request, record *audit.Record, err error) {
-	if e := v.generation.dispatcher.traces.Load(); e != nil {
+	if e := v.observers().Traces; e != nil {
 		span := v.identityOf(r, e)
 		span.Status = gateway.ErrorCode(r, err)
 		e.Add(span.Refused(record, time.Now()))

@@ -47,6 +47,9 @@ type Stats struct {
 	Dropped int64 // lost, because the queue was full, or the collector did not accept them
 }
 
+// Plus returns the sums.
+func (s Stats) Plus(o Stats) Stats { return Stats{s.Sent + o.Sent, s.Dropped + o.Dropped} }
+
 // Config describes an Exporter.
 type Config struct {
 	To      string                      // base of the collector's URLs, such as http://127.0.0.1:4318

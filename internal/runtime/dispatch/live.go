@@ -7,9 +7,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/live"
 )
 
-// Watch tells s of calls and audit records from now on; nil: nobody is told. Open must have been called.
-func (d *Dispatcher) Watch(s *live.State) { d.watched.Store(s) }
-
 // AddState adds the config and the project in force, workers, queues and memory to a Snapshot.
 func (d *Dispatcher) AddState(s *live.Snapshot) {
 	g := d.acquire()
