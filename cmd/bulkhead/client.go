@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/client"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/install"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
@@ -133,7 +134,7 @@ func (a *clientCommand) run(c *cobra.Command, ids []string) error {
 		report(err)
 	}
 	if a.asks && pending > 0 {
-		if err := confirm(c.Context(), stdin, fmt.Sprintf("Change %s", counted(pending, "file"))); err != nil {
+		if err := confirm(c.Context(), stdin, fmt.Sprintf("Change %s", chart.Counted(pending, "file", "files"))); err != nil {
 			return err
 		}
 	}
@@ -212,12 +213,4 @@ func (a *clientCommand) complete(ids []string) (client.System, []*client.Client,
 	}
 	which, err := client.FindAll(ids)
 	return system, which, err
-}
-
-// counted returns a number with a noun.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -2,12 +2,12 @@ package ui
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/doctor"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/terminal"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
@@ -39,18 +39,12 @@ func verdict(checks []doctor.Check) string {
 	for _, c := range checks {
 		n[c.Outcome]++
 	}
-	parts := [2]string{"No check failed", "no warnings"}
-	switch failed := n[doctor.CheckFailed]; {
-	case failed == 1:
-		parts[0] = "1 check failed"
-	case failed > 1:
-		parts[0] = fmt.Sprintf("%d checks failed", failed)
+	failed, warnings := "No check failed", "no warnings"
+	if n := n[doctor.CheckFailed]; n > 0 {
+		failed = chart.Counted(n, "check", "checks") + " failed"
 	}
-	switch warnings := n[doctor.CheckWarning]; {
-	case warnings == 1:
-		parts[1] = "1 warning"
-	case warnings > 1:
-		parts[1] = fmt.Sprintf("%d warnings", warnings)
+	if n := n[doctor.CheckWarning]; n > 0 {
+		warnings = chart.Counted(n, "warning", "warnings")
 	}
-	return parts[0] + "; " + parts[1] + "."
+	return failed + "; " + warnings + "."
 }

@@ -42,7 +42,7 @@ func (c Comparison) SVG() string {
 	for i, row := range c.Rows {
 		y := 8 + i*rowHeight
 		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, nameWidth-8, y+16, escape(row.Name))
-		fmt.Fprintf(&b, `<g class="series-0"><rect x="%d" y="%d" width="%s" height="%d" fill="currentColor" fill-opacity="0.6"/></g>`, nameWidth, y+3, number(x(row.Value)-nameWidth), rowHeight-6)
+		fmt.Fprintf(&b, `<g class="series-0"><rect x="%d" y="%d" width="%s" height="%d" fill="currentColor" fill-opacity="%s"/></g>`, nameWidth, y+3, number(x(row.Value)-nameWidth), rowHeight-6, pale)
 		fmt.Fprintf(&b, `<text x="%s" y="%d">%s</text>`, number(x(row.Value)+6), y+16, escape(row.Text))
 	}
 	if c.Reference > 0 {

@@ -19,6 +19,14 @@ func Count(n int64) string {
 	return fmt.Sprintf("%.3gE", short/1000)
 }
 
+// Counted formats a number with its noun: 1 call, 2 calls.
+func Counted[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(int64(n)) + " " + many
+}
+
 // Bytes formats a number of bytes.
 func Bytes(n int64) string {
 	if text := Count(n); text[len(text)-1] >= 'A' {

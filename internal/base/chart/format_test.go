@@ -16,6 +16,9 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%d µs: %s, want %s", n, got, want)
 		}
 	}
+	if got := Counted(1, "call", "calls") + ", " + Counted(int64(20_000), "reply", "replies"); got != "1 call, 20k replies" {
+		t.Error(got)
+	}
 	if got := Bytes(12) + " " + Bytes(12_000); got != "12 B 12kB" {
 		t.Error(got)
 	}

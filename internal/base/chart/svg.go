@@ -125,9 +125,20 @@ func (p Plot) drawAxes(b *strings.Builder, top float64) {
 	}
 }
 
+// pale is the opacity of bars that others are in front of. Less would have a contrast below 3:1 to the background of pages.
+const pale = "0.6"
+
+// opacity returns that of the bars of a series.
+func opacity(series int) string {
+	if series == 0 {
+		return pale
+	}
+	return "1"
+}
+
 func (p Plot) drawBars(b *strings.Builder, i int, s Series, top float64) {
 	width := (p.x(1) - p.x(0)) * 0.8
-	fmt.Fprintf(b, `<g class="series-%d" fill="currentColor" fill-opacity="%s">`, i, map[bool]string{true: "0.35", false: "1"}[i == 0])
+	fmt.Fprintf(b, `<g class="series-%d" fill="currentColor" fill-opacity="%s">`, i, opacity(i))
 	for step, v := range s.Values {
 		if y := p.y(v, top); v > 0 {
 			y = min(y, plotHeight-below-1)
@@ -164,7 +175,7 @@ func (p Plot) drawLegend(b *strings.Builder) {
 		x := left + i*150
 		fmt.Fprintf(b, `<g class="series-%d">`, i)
 		if p.Bars {
-			fmt.Fprintf(b, `<rect x="%d" y="7" width="22" height="10" fill="currentColor" fill-opacity="%s"/>`, x, map[bool]string{true: "0.35", false: "1"}[i == 0])
+			fmt.Fprintf(b, `<rect x="%d" y="7" width="22" height="10" fill="currentColor" fill-opacity="%s"/>`, x, opacity(i))
 		} else {
 			fmt.Fprintf(b, `<line x1="%d" x2="%d" y1="12" y2="12" stroke="currentColor" stroke-width="2" stroke-dasharray="%s"/>`, x, x+22, dashes[i%len(dashes)])
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -52,6 +54,47 @@ func TestPlotIsSafeSVG(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	elements(t, Plot{Format: func(float64) string { return "" }}.SVG())
+}
+
+// TestBarsHaveContrast has the colours of the first series and of the background in both themes, as in the style of the pages.
+func TestBarsHaveContrast(t *testing.T) {
+	opacity := regexp.MustCompile(`fill-opacity="([^"]*)"`)
+	plot := Plot{Bars: true, Labels: []string{"a"}, Series: []Series{{"x", []float64{1}}, {"y", []float64{1}}}, Format: func(float64) string { return "" }}.SVG()
+	found := opacity.FindAllStringSubmatch(plot+Comparison{Rows: []Bar{{"x", 1, "1"}}}.SVG(), -1)
+	if len(found) != 5 {
+		t.Fatalf("%d shapes have an opacity, want the bars and the legend of two series, and one row", len(found))
+	}
+	for _, one := range found {
+		share, err := strconv.ParseFloat(one[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, theme := range [][2][3]float64{{{0x0b, 0x53, 0x94}, {0xff, 0xff, 0xff}}, {{0x8c, 0xc4, 0xff}, {0x14, 0x18, 0x1d}}} {
+			var mixed [3]float64
+			for i := range mixed {
+				mixed[i] = share*theme[0][i] + (1-share)*theme[1][i]
+			}
+			light, dark := luminance(mixed), luminance(theme[1])
+			if contrast := (max(light, dark) + 0.05) / (min(light, dark) + 0.05); contrast < 3 {
+				t.Errorf("with the opacity %s, %v on %v has a contrast of %.1f", one[1], theme[0], theme[1], contrast)
+			}
+		}
+	}
+}
+
+// luminance returns the relative luminance of a colour by WCAG 2.
+func luminance(colour [3]float64) float64 {
+	sum := 0.0
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		c := colour[i] / 255
+		if c <= 0.04045 {
+			c /= 12.92
+		} else {
+			c = math.Pow((c+0.055)/1.055, 2.4)
+		}
+		sum += weight * c
+	}
+	return sum
 }
 
 func TestTopOfPlotIsRound(t *testing.T) {
