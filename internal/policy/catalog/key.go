@@ -17,6 +17,14 @@ type Key struct {
 // others is the Key.Client of clients that no table matches, although there are tables. No table has such a name.
 const others = "*"
 
+// Table returns the name of the table of [[clients]] that decides; empty if none does.
+func (k Key) Table() string {
+	if k.Client == others {
+		return ""
+	}
+	return k.Client
+}
+
 // Projects returns the complete Catalogs of a server: c, and that of each of its further projects.
 func (c *Catalog) Projects() []*Catalog {
 	all := []*Catalog{c}

@@ -22,6 +22,7 @@ type Entry struct {
 	Version    string      `json:"version"` // of the plugin
 	Client     string      `json:"client"`
 	Principal  string      `json:"principal"`
+	Table      string      `json:"table"`
 	Address    string      `json:"address"`
 	Project    string      `json:"project"`
 	Request    string      `json:"request"`

@@ -47,6 +47,7 @@ type Record struct {
 	Client  string // name and version that the client reported
 	// Principal is on whose behalf the client called, as the transport has authenticated it.
 	Principal string
+	Table     string // name of the table of [[clients]] that decides for the principal
 	Address   string // IP address of the peer of an HTTP request; the address that a server listens on
 	Project   string // name of the project, if the server has several
 	Request   []byte // the id of the JSON-RPC request, as the client sent it
@@ -132,6 +133,7 @@ func (l *line) encode(r *Record, arguments string) {
 	l.text("digest", r.Digest, maxName)
 	l.text("client", r.Client, maxClient)
 	l.text("principal", r.Principal, maxWord)
+	l.text("table", r.Table, maxWord)
 	l.text("address", r.Address, maxName)
 	l.text("project", r.Project, maxName)
 	l.text("request", string(r.Request), maxName)

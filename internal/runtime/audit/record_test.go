@@ -19,7 +19,7 @@ import (
 
 // decoded is a decoded line.
 type decoded struct {
-	Time, Kind, ID, Plugin, Version, Digest, Client, Method, Tool, Outcome, Code, Arguments string
+	Time, Kind, ID, Plugin, Version, Digest, Client, Principal, Table, Method, Tool, Outcome, Code, Arguments string
 
 	Duration   int64  `json:"duration_us"`
 	Fuel       uint64 `json:"fuel"`
@@ -47,7 +47,7 @@ func parse(t *testing.T, text []byte) decoded {
 func TestEncodeWritesEveryField(t *testing.T) {
 	r := Record{
 		Time: time.Date(2026, 7, 29, 14, 3, 7, 120345999, time.FixedZone("", 7200)), Kind: KindCall, ID: "9f2c11ab-17",
-		Plugin: "chant", Version: "1.4.0", Digest: "6b1e", Client: "claude-code/2.1", Method: "tools/call", Tool: "chant_search",
+		Plugin: "chant", Version: "1.4.0", Digest: "6b1e", Client: "claude-code/2.1", Principal: "oauth:0a", Table: "staff", Method: "tools/call", Tool: "chant_search",
 		Outcome: Failed, Code: "timeout", Duration: 1500 * time.Microsecond, Fuel: math.MaxUint64, BytesIn: 61, BytesOut: 7,
 		Operations: []Operation{{Op: "fs/open", Target: "/p/.env", Outcome: Denied, Code: "denied"}, {Op: "git/read_file", Target: "/p", Outcome: OK, Count: 4}},
 		LeftOut:    9,
@@ -55,7 +55,7 @@ func TestEncodeWritesEveryField(t *testing.T) {
 	var l line
 	l.encode(&r, `{"a":1}`)
 	want := `{"time":"2026-07-29T12:03:07.120345Z","kind":"call","id":"9f2c11ab-17","plugin":"chant","version":"1.4.0",` +
-		`"digest":"6b1e","client":"claude-code/2.1","method":"tools/call","tool":"chant_search","outcome":"failed",` +
+		`"digest":"6b1e","client":"claude-code/2.1","principal":"oauth:0a","table":"staff","method":"tools/call","tool":"chant_search","outcome":"failed",` +
 		`"code":"timeout","duration_us":1500,"fuel":18446744073709551615,"bytes_in":61,"bytes_out":7,` +
 		`"operations":[{"op":"fs/open","target":"/p/.env","outcome":"denied","code":"denied","count":1},` +
 		`{"op":"git/read_file","target":"/p","outcome":"ok","count":4}],"operations_left_out":9,"arguments":"{\"a\":1}"}` + "\n"

@@ -111,7 +111,7 @@ func canBeAsked(r *call.Request, ask *gateway.Ask) bool {
 // recordOf returns what all records of a request have in common. p is the plugin that the request is for; nil if there is none.
 func (v *view) recordOf(r *call.Request, p *catalog.Plugin) audit.Record {
 	record := audit.Record{
-		Client: r.Client, Principal: r.Principal.ID, Address: r.Sender.Address, Request: r.ID, Project: v.catalog.Project, Method: r.Method, Tool: r.Name, Via: r.Via, Parent: r.Parent,
+		Client: r.Client, Principal: r.Principal.ID, Table: v.catalog.Key.Table(), Address: r.Sender.Address, Request: r.ID, Project: v.catalog.Project, Method: r.Method, Tool: r.Name, Via: r.Via, Parent: r.Parent,
 		Task: r.Task,
 	}
 	if p != nil {

@@ -54,6 +54,16 @@ func TestViewsShareRunnersOfEqualWorkers(t *testing.T) {
 	}
 }
 
+// TestRecordsNameTheTableOfTheClient has a client of a table, one that no table matches although there are some, and one without tables.
+func TestRecordsNameTheTableOfTheClient(t *testing.T) {
+	for client, want := range map[string]string{"staff": "staff", "*": "", "": ""} {
+		v := &view{catalog: clientCatalog(catalog.Key{Client: client}, nil)}
+		if got := v.recordOf(&call.Request{Principal: &call.Principal{}}, nil).Table; got != want {
+			t.Errorf("for the part %q the table is %q, want %q", client, got, want)
+		}
+	}
+}
+
 // TestLanesOfProjects checks which projects have a common queue, so that no two calls write one directory at the same time.
 func TestLanesOfProjects(t *testing.T) {
 	for name, test := range map[string]struct {
