@@ -17,9 +17,15 @@ var (
 	}
 )
 
-// Command returns a command line of bulkhead with these words, and with the flags among o that its first word accepts. All words are quoted
-// for a shell.
+// Command returns a command line of bulkhead with these words, and with the flags among o that its first word accepts. A command that edits a
+// config, and has no --project, gets the config that was found by the project or the working directory, which may differ in the terminal. All
+// words are quoted for a shell.
 func Command(o discovery.Options, words ...string) string {
+	if accepted := accept[words[0]]; o.ConfigFile == "" && slices.Contains(accepted, "--config") && !slices.Contains(accepted, "--project") {
+		if source, err := discovery.FindConfig(o); err == nil && source.By.NeedsTrust() {
+			o.ConfigFile = source.File
+		}
+	}
 	line := []string{"bulkhead"}
 	for _, word := range words {
 		line = append(line, visible.ShellWord(word))
