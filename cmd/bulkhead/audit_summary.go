@@ -16,7 +16,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
 // auditSummary is the result of audit --summary.
@@ -33,9 +32,10 @@ type auditSummary struct {
 	Clients []summaryRow      `json:"clients"`
 	Failed  []history.Failed  `json:"failed"`
 	Refused []history.Refused `json:"refused"`
-	Unused  *unusedTools      `json:"unused,omitempty"` // absent without a config
+	Unused  *unusedTools      `json:"unused,omitempty"` // absent without a config, and for selected clients
 	Lost    int64             `json:"lost"`             // records that could not be written
 	Damaged int64             `json:"damaged"`          // lines that are no records
+	Outside int64             `json:"outside"`          // records that were not counted for their time
 
 	slowest []summaryRow
 }
@@ -54,11 +54,7 @@ type unusedTools struct {
 
 // summarize prints what the history of the log at a path has.
 func (a *auditCommand) summarize(ctx context.Context, file string, stdout, stderr io.Writer) error {
-	state, err := discovery.StateDir(a.host.System)
-	if err != nil {
-		return err
-	}
-	h, err := history.Open(state, file)
+	h, err := history.Find(a.host, file)
 	if err != nil {
 		return err
 	}
@@ -85,7 +81,7 @@ func (a *auditCommand) summarize(ctx context.Context, file string, stdout, stder
 		return err
 	}
 	r := newAuditSummary(file, s)
-	if a.file == "" {
+	if a.file == "" && len(a.query.Clients) == 0 { // a client may be granted less, and tools that it does not use may be used by others
 		if r.Unused, err = a.unused(ctx, h); err != nil {
 			return err
 		}
@@ -104,7 +100,7 @@ func (a *auditCommand) summarize(ctx context.Context, file string, stdout, stder
 
 func newAuditSummary(file string, s *history.Summary) auditSummary {
 	r := auditSummary{
-		Log: file, From: s.From, To: s.To, Begins: s.Since, Step: int64(s.Step.Seconds()), Total: s.Total.Figures(), Failed: s.Failed(), Refused: s.Refused(), Lost: s.Lost, Damaged: s.Damaged,
+		Log: file, From: s.From, To: s.To, Begins: s.Since, Step: int64(s.Step.Seconds()), Total: s.Total.Figures(), Failed: s.Failed(), Refused: s.Refused(), Lost: s.Lost, Damaged: s.Damaged, Outside: s.Outside,
 		Tools: summaryRows(s.Tools), Plugins: summaryRows(s.Plugins), Clients: summaryRows(s.Clients), slowest: summaryRows(s.Slowest()),
 	}
 	for i := range s.Series {
@@ -131,12 +127,12 @@ func (a *auditCommand) unused(ctx context.Context, h *history.History) (*unusedT
 	if err != nil {
 		return nil, err
 	}
-	granted := history.Granted(policies, a.query)
+	granted, last := history.Granted(policies.Plugins, a.query), history.LastCalls(append(uses, history.Running(ctx, a.host, policies.File)...))
 	since := a.query.Since
 	if from.After(since) {
 		since = from
 	}
-	return &unusedTools{since, history.FindUnused(granted, uses, since)}, nil
+	return &unusedTools{since, history.FindUnused(granted, last, since)}, nil
 }
 
 // summaryPage prints an auditSummary.
@@ -177,7 +173,7 @@ func (p summaryPage) print(r auditSummary) {
 	for _, note := range []struct {
 		n    int64
 		what string
-	}{{r.Lost, "records could not be written, and are missing"}, {r.Damaged, "lines of the log are no records, and are not counted"}} {
+	}{{r.Lost, "records could not be written, and are missing"}, {r.Damaged, "lines of the log are no records, and are not counted"}, {r.Outside, "records in the future or older than 400 days are not counted"}} {
 		if note.n > 0 {
 			fmt.Fprintf(p, "%s %s %s\n", p.paint("warning:"), chart.Count(note.n), note.what)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
@@ -55,6 +56,7 @@ var summaryLines = []string{
 	`{"time":"%s","kind":"refused","id":"3","plugin":"git","method":"tools/call","tool":"git_push","principal":"token:ci","outcome":"denied","code":"not_granted"}`,
 	`{"time":"%s","kind":"refused","id":"1","plugin":"notes","method":"tools/call","tool":"notes_add","outcome":"denied","code":"denied","operations":[{"op":"fs/write","target":"/etc/\u001b[2J\u202ehosts","outcome":"denied","count":1}]}`,
 	`{"time":"%s","kind":"refused","id":"4","method":"tools/call","tool":"\u001b]0;x\u0007guess","client":"\u202e","outcome":"denied","code":"unknown"}`,
+	`{"time":"2999-01-01T00:00:00Z","kind":"call","id":"5","plugin":"notes","method":"tools/call","tool":"notes_add","outcome":"ok"}`,
 	`no record`,
 }
 
@@ -63,7 +65,7 @@ func TestSummaryShowsNumbers(t *testing.T) {
 		t.Setenv("LC_ALL", locale)
 		text := summarize(t, false, summaryLines...)
 		for _, want := range []string{
-			"2 calls, 1 errors, 3 refused", "longest 2s", "1 lines of the log are no records", "notes_add: fs/write /etc/", "not_granted  git_push", "1 timeout  notes_add", "unknown  tools/call", "editor 1",
+			"2 calls, 1 errors, 3 refused", "longest 2s", "1 lines of the log are no records", "1 records in the future or older", "notes_add: fs/write /etc/", "not_granted  git_push", "1 timeout  notes_add", "unknown  tools/call", "editor 1",
 			"token:ci",
 		} {
 			if !strings.Contains(text, want) {
@@ -107,6 +109,38 @@ func TestSummaryAsJSON(t *testing.T) {
 	}
 	if strings.ContainsAny(text, "\x1b\u202e") {
 		t.Error("the output has control characters")
+	}
+}
+
+// TestSummaryOfClientsHasNoUnusedTools has a config with a plugin whose tools are not in the log: a client may be granted less, and what it does not use others may use.
+func TestSummaryOfClientsHasNoUnusedTools(t *testing.T) {
+	w := hosttest.New(t, hosttest.Files{"plugins/one/plugin.toml": `manifest = 1
+[plugin]
+name = "one"
+version = "1.0.0"
+description = "Made for a test."
+[module]
+file = "it.wasm"
+sha256 = "` + strings.Repeat("0", 64) + `"
+[[tools]]
+name = "one_read"
+description = "reads"
+access = "read"
+`, "plugins/one/it.wasm": "x"})
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[audit]\nfile = '" + filepath.Join(w.Dir, "audit.jsonl") + "'\n[[plugins]]\npath = \"../plugins/one\"\n",
+		"audit.jsonl": strings.ReplaceAll(strings.Join(summaryLines, "\n"), "%s", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))})
+	for client, want := range map[string]bool{"": true, "local": false} {
+		a := auditCommand{summary: true, host: host.Options{ConfigFile: filepath.Join(w.Dir, "work/bulkhead.toml"), System: w.Options().System}}
+		if client != "" {
+			a.query.Clients = []string{client}
+		}
+		var out, errs bytes.Buffer
+		if err := a.run(t.Context(), &out, &errs); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), "one_read  no use recorded"); got != want {
+			t.Errorf("for the client %q, unused tools are shown: %v\n%s%s", client, got, out.String(), errs.String())
+		}
 	}
 }
 

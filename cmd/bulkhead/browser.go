@@ -25,7 +25,8 @@ func openBrowser(link string, stderr io.Writer) {
 }
 
 // browserCommand returns the command that opens a link; nil if there is no display. Other users can read the arguments of processes. On
-// Linux, the server refuses their connections; on Windows they cannot; on macOS the link goes over standard input.
+// Linux, the server refuses their connections, except where /proc/net/tcp cannot be read; on Windows they cannot read them; on macOS the link goes
+// over standard input.
 func browserCommand(system, link string, getenv func(string) string) *exec.Cmd {
 	switch system {
 	case "windows":

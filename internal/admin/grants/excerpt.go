@@ -37,14 +37,7 @@ func Show(o discovery.Options, file string, line int) (*Excerpt, error) {
 }
 
 func show(view *catalog.Catalog, file string, line int) (*Excerpt, error) {
-	if !slices.Contains(sources(view), file) {
-		return nil, usage.Errorf("%s is no file of this installation: only the config, what it includes, the ceiling and manifests are shown", tomlfile.Quote(file))
-	}
-	data, err := tomlfile.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := tomlfile.Outline(data, isSecret)
+	lines, err := readOutline(view, file)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +49,18 @@ func show(view *catalog.Catalog, file string, line int) (*Excerpt, error) {
 		e.Lines = append(e.Lines, Line{i, lines[i-1], i == line})
 	}
 	return e, nil
+}
+
+// readOutline returns the lines of a file, without what may be secret.
+func readOutline(view *catalog.Catalog, file string) ([]string, error) {
+	if !slices.Contains(sources(view), file) {
+		return nil, usage.Errorf("%s is no file of this installation: only the config, what it includes, the ceiling and manifests are shown", tomlfile.Quote(file))
+	}
+	data, err := tomlfile.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return tomlfile.Outline(data, isSecret)
 }
 
 // isSecret reports whether the value at a path of a config may be secret.

@@ -2,10 +2,11 @@ package grants
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
 )
 
 // maxCounted bounds the entries that are counted of one directory, with those below it.
@@ -22,21 +23,14 @@ func (e Extent) String() string {
 	if e == (Extent{}) {
 		return ""
 	}
-	words := plural(e.Files, "file", "files")
+	words := chart.Counted(e.Files, "file", "files")
 	if e.Directories > 0 {
-		words += " in " + plural(e.Directories+1, "directory", "directories")
+		words += " in " + chart.Counted(e.Directories+1, "directory", "directories")
 	}
 	if e.More {
 		words = "more than " + words
 	}
 	return words
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // extents are those of the directories that were counted, by path.

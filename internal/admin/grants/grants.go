@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -22,10 +24,11 @@ import (
 // Picture is what all clients are granted.
 type Picture struct {
 	explain.ConfigInForce
-	Problem string // why something is left out
-	Clients []Client
-	Things  []Thing
-	Use     Use
+	Problem  string // why something is left out
+	Clients  []Client
+	Things   []Thing
+	Projects int // of [[projects]], of which nothing is shown
+	Use      Use
 }
 
 // Client is a kind of client.
@@ -41,8 +44,9 @@ type Plugin struct {
 	Tools    []Tool
 	Grants   []Grant
 	Breadth  Breadth
-	InConfig bool   // whether a table of the config names it, which could grant less
-	Table    string // name of the client's table, which could withhold its tools; empty: there is none
+	InConfig bool            // whether a table of the config names it, which could grant less
+	Position config.Position // of that table
+	Table    string          // name of the client's table, which could withhold its tools; empty: there is none
 }
 
 // Tool is a tool that a plugin has.
@@ -59,13 +63,21 @@ type Grant struct {
 	Kind  string // directory, repository, web server, variable or question
 	Write bool
 	Holds Extent // of a directory
+	// PartOf is a further grant of the plugin that includes this one, so that it would decide without this one; empty: none does.
+	PartOf string
 	review.Grant
 }
 
 // CanDrop reports whether Narrow can remove the grant.
 func (g Grant) CanDrop() bool {
-	return len(g.At) > 0 && (g.Key == "fs" || g.Key == "git" || g.Key == "http")
+	return len(g.At) > 0 && g.PartOf == "" && (g.Key == "fs" || g.Key == "git" || g.Key == "http")
 }
+
+// place returns what the grant is compared by: a directory by the path to which its symbolic links resolve.
+func (g Grant) place() string { return cmp.Or(g.Resolved, g.What) }
+
+// isReached reports whether the plugin reaches more by the grant than its own state directory.
+func (g Grant) isReached() bool { return !g.State && g.Refused == "" }
 
 // Breadth is how much a plugin is granted, without its own state directory.
 type Breadth struct {
@@ -91,9 +103,9 @@ func (b Breadth) String() string {
 		case n == 0:
 			return ""
 		case special == 0:
-			return plural(n, one, many)
+			return chart.Counted(n, one, many)
 		}
-		return fmt.Sprintf("%s, of which %d %s", plural(n, one, many), special, word)
+		return fmt.Sprintf("%s, of which %d %s", chart.Counted(n, one, many), special, word)
 	}
 	parts := []string{
 		with(b.Tools, b.Writing, "tool", "tools", "write"), with(b.Directories, b.Writable, "directory", "directories", "writable"),
@@ -126,7 +138,7 @@ type UnusedTool struct {
 	Tool   Tool
 }
 
-// Thing is something that plugins reach, with those that do.
+// Thing is something that plugins reach, with those that do. A directory is called by the path to which its symbolic links resolve.
 type Thing struct {
 	Kind, What       string
 	Holds            Extent
@@ -136,6 +148,7 @@ type Thing struct {
 // Reacher is a plugin that reaches a Thing, with the clients that may use it.
 type Reacher struct {
 	Plugin  string
+	By      string // what it is granted, if that differs: a directory that contains the Thing, or a symbolic link
 	Clients []string
 }
 
@@ -153,15 +166,22 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 	if err != nil {
 		p.Problem = err.Error()
 	}
-	uses, counted := p.Use.read(ctx, o, view), extents{}
+	p.Projects = len(view.Found.Projects)
+	last, counted := p.Use.read(ctx, o, view), extents{}
 	for _, g := range explain.EachClient(o, view) {
 		c := Client{Name: g.Client.Name, By: g.Client.By}
 		if g.At.File != "" {
 			c.At = []config.Position{g.At}
 		}
+		if !g.Client.AllowsProject("") {
+			for i := range g.Plugins {
+				g.Plugins[i].Problem = cmp.Or(g.Plugins[i].Problem, "the table allows projects of [[projects]] only, and not the server's own, which is the one that is shown")
+			}
+		}
+		unused := p.Use.unused(g.Plugins, last)
 		for i, described := range g.Plugins {
 			if entry := view.Plugins[i].Entry; !view.Plugins[i].IsHost() {
-				plugin := newPlugin(described, entry, p.Use, uses)
+				plugin := newPlugin(described, entry, last, unused)
 				plugin.measure(ctx, counted)
 				if g.At.File != "" {
 					plugin.Table = g.Client.Name
@@ -176,16 +196,16 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 }
 
 // newPlugin returns what is shown of a plugin. Only the tools of a plugin that is served can be unused.
-func newPlugin(described explain.PluginPolicy, entry config.Plugin, use Use, uses map[string]time.Time) Plugin {
-	p := Plugin{PluginPolicy: described, InConfig: entry.File != ""}
+func newPlugin(described explain.PluginPolicy, entry config.Plugin, last map[history.Tool]time.Time, unused map[history.Tool]bool) Plugin {
+	p := Plugin{PluginPolicy: described, InConfig: entry.File != "", Position: entry.Position("")}
 	if described.Policy == nil {
 		return p
 	}
 	for _, r := range described.Policy.Tools {
-		t := Tool{ToolRule: r, InManifest: r.Name[len(entry.Prefix):], Last: uses[useKey(described.Name, r.Name)]}
+		name := history.Tool{Plugin: described.Name, Name: r.Name}
+		t := Tool{ToolRule: r, InManifest: r.Name[len(entry.Prefix):], Last: last[name], Unused: unused[name]}
 		if t.Offered && described.Problem == "" {
 			p.Breadth.Tools++
-			t.Unused = !use.From.IsZero() && t.Last.Before(use.Before)
 			count(&p.Breadth.Unused, t.Unused)
 			count(&p.Breadth.Writing, t.Access == "write")
 		}
@@ -198,10 +218,16 @@ func newPlugin(described explain.PluginPolicy, entry config.Plugin, use Use, use
 		{"fs", review.Folder, described.Folders}, {"git", review.Repository, described.Repositories}, {"http", review.Origin, described.Origins},
 		{"env", review.Variable, described.Variables}, {"ask", review.Question, described.Questions},
 	} {
+		var names []string
+		for _, g := range list.grants {
+			if !g.State {
+				names = append(names, g.What)
+			}
+		}
 		for _, g := range list.grants {
 			// The host does not judge what a request changes on a server.
 			write := list.key == "http" || g.Access != "" && g.Access != string(manifest.Read)
-			p.Grants = append(p.Grants, Grant{Key: list.key, Kind: kinds[list.kind], Write: write, Grant: g})
+			p.Grants = append(p.Grants, Grant{Key: list.key, Kind: kinds[list.kind], Write: write, PartOf: partOf(list.key, g.What, names), Grant: g})
 			if !g.State {
 				p.Breadth.add(list.key, write, g)
 			}
@@ -213,8 +239,8 @@ func newPlugin(described explain.PluginPolicy, entry config.Plugin, use Use, use
 // measure sets how much is in the directories of the plugin, except its own state directory.
 func (p *Plugin) measure(ctx context.Context, counted extents) {
 	for i := range p.Grants {
-		if g := &p.Grants[i]; g.Key == "fs" && !g.State && g.Refused == "" {
-			g.Holds = counted.of(ctx, cmp.Or(g.Resolved, g.What))
+		if g := &p.Grants[i]; g.Key == "fs" && g.isReached() {
+			g.Holds = counted.of(ctx, g.place())
 		}
 	}
 }
@@ -255,23 +281,18 @@ func things(clients []Client) []Thing {
 	var all []Thing
 	for _, c := range clients {
 		for _, p := range c.Plugins {
-			if p.Problem != "" {
-				continue
-			}
 			for _, g := range p.Grants {
-				if g.State {
-					continue
+				known := func(t Thing) bool { return t.Kind == g.Kind && t.What == g.place() }
+				if p.Problem == "" && g.isReached() && !slices.ContainsFunc(all, known) {
+					all = append(all, Thing{Kind: g.Kind, What: g.place(), Holds: g.Holds})
 				}
-				i := slices.IndexFunc(all, func(t Thing) bool { return t.Kind == g.Kind && t.What == g.What })
-				if i < 0 {
-					i = len(all)
-					all = append(all, Thing{Kind: g.Kind, What: g.What, Holds: g.Holds})
-				}
-				list := &all[i].Readers
-				if g.Write {
-					list = &all[i].Writers
-				}
-				addReacher(list, p.Name, c.Name)
+			}
+		}
+	}
+	for i := range all {
+		for _, c := range clients {
+			for _, p := range c.Plugins {
+				all[i].addReacher(p, c.Name)
 			}
 		}
 	}
@@ -283,12 +304,43 @@ func things(clients []Client) []Thing {
 
 var order = []string{kinds[review.Folder], kinds[review.Repository], kinds[review.Origin], kinds[review.Variable], kinds[review.Question]}
 
-func addReacher(list *[]Reacher, plugin, client string) {
-	for i := range *list {
-		if (*list)[i].Plugin == plugin {
-			(*list)[i].Clients = append((*list)[i].Clients, client)
-			return
+// addReacher adds a plugin that reaches the thing, for a client.
+func (t *Thing) addReacher(p Plugin, client string) {
+	g := p.decides(t)
+	if g == nil {
+		return
+	}
+	r := Reacher{Plugin: p.Name, By: g.What}
+	if g.What == t.What {
+		r.By = ""
+	}
+	list := &t.Readers
+	if g.Write {
+		list = &t.Writers
+	}
+	i := slices.IndexFunc(*list, func(have Reacher) bool { return have.Plugin == r.Plugin && have.By == r.By })
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, r)
+	}
+	(*list)[i].Clients = append((*list)[i].Clients, client)
+}
+
+// decides returns the grant that decides what the plugin may do with t: that of t itself, or else the innermost that includes it. It is nil if none does.
+func (p *Plugin) decides(t *Thing) (decides *Grant) {
+	if p.Problem != "" {
+		return nil
+	}
+	for i := range p.Grants {
+		g := &p.Grants[i]
+		same := g.place() == t.What
+		if g.Kind != t.Kind || !g.isReached() || !same && partOf(g.Key, t.What, []string{g.place()}) == "" {
+			continue
+		}
+		switch {
+		case decides == nil, same && (g.Write || decides.place() != t.What), !same && decides.place() != t.What && len(g.place()) > len(decides.place()):
+			decides = g
 		}
 	}
-	*list = append(*list, Reacher{plugin, []string{client}})
+	return decides
 }

@@ -126,15 +126,79 @@ func TestThingsNameWhoCanWriteThem(t *testing.T) {
 		if thing.What != w.Path("work") {
 			continue
 		}
-		if diff := cmp.Diff([]Reacher{{"first", []string{explain.ThisUser, "ops"}}}, thing.Writers); diff != "" {
+		if diff := cmp.Diff([]Reacher{{Plugin: "first", Clients: []string{explain.ThisUser, "ops"}}}, thing.Writers); diff != "" {
 			t.Errorf("writers (want -, got +)\n%s", diff)
 		}
-		if diff := cmp.Diff([]Reacher{{"first", []string{"ci"}}}, thing.Readers); diff != "" {
+		if diff := cmp.Diff([]Reacher{{Plugin: "first", Clients: []string{"ci"}}}, thing.Readers); diff != "" {
 			t.Errorf("readers (want -, got +)\n%s", diff)
 		}
 		return
 	}
 	t.Error("the project is not among the things")
+}
+
+// TestThingsNameWhoReachesThemByAnotherGrant has a directory in a granted one, a symbolic link, one that is refused, and origins of the public web.
+func TestThingsNameWhoReachesThemByAnotherGrant(t *testing.T) {
+	w := admintest.New(t)
+	const asks = "[capabilities]\nhttp = [\"public-web\", \"https://a.example\"]\nfs = [{ path = \"${project}\", access = \"rw\", why = 'x' }]\n"
+	for _, name := range []string{"outer", "inner", "link", "both"} {
+		w.Plugin(t, name, asks)
+	}
+	w.Write(t, "src/app/a", "")
+	w.Write(t, "file", "")
+	admintest.Symlink(t, w, "src/app", "alias")
+	fs := func(name, http string, dirs ...string) string {
+		text := ""
+		for _, dir := range dirs {
+			text += "{ path = '" + w.Path(dir[1:]) + "', access = \"" + map[byte]string{'+': "rw", '-': "r"}[dir[0]] + "\" }, "
+		}
+		return "[[plugins]]\npath = \"../plugins/" + name + "\"\nhttp = [" + http + "]\nfs = [" + text + "]\n"
+	}
+	w.Config(t, fs("outer", `"public-web"`, "+src")+fs("inner", `"https://a.example"`, "-src/app")+fs("link", "", "+alias")+fs("both", "", "+src", "-src/app", "-file"))
+	var got []string
+	for _, thing := range look(t, w).Things {
+		for _, list := range []struct {
+			how string
+			of  []Reacher
+		}{{"writes", thing.Writers}, {"reads", thing.Readers}} {
+			for _, r := range list.of {
+				line := strings.ReplaceAll(fmt.Sprintf("%s %s %s", r.Plugin, list.how, thing.What), w.Dir, "$W")
+				if r.By != "" {
+					line += " by " + strings.ReplaceAll(r.By, w.Dir, "$W")
+				}
+				got = append(got, line)
+			}
+		}
+	}
+	want := []string{
+		"outer writes $W/src", "both writes $W/src", "outer writes $W/src/app by $W/src", "link writes $W/src/app by $W/alias", "inner reads $W/src/app", "both reads $W/src/app",
+		"outer writes https://a.example by public-web", "inner writes https://a.example", "outer writes public-web",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(want -, got +)\n%s", diff)
+	}
+}
+
+// TestClientsOfOtherProjectsReachNothingHere has a table that does not allow the server's own project, the only one that is shown.
+func TestClientsOfOtherProjectsReachNothingHere(t *testing.T) {
+	w := admintest.NewGranted(t)
+	w.Write(t, "site/a", "")
+	w.Config(t, "[[projects]]\nname = \"site\"\npath = '"+w.Path("site")+"'\n[[clients]]\nname = \"web\"\nmatch = { auth = \"any\" }\nprojects = [\"site\"]\n"+
+		"[[plugins]]\npath = \"../plugins/first\"\nfs = [{ path = \"${project}\", access = \"rw\" }]\n")
+	p := look(t, w)
+	if p.Projects != 1 {
+		t.Errorf("%d projects are said", p.Projects)
+	}
+	for _, thing := range p.Things {
+		for _, r := range append(thing.Writers, thing.Readers...) {
+			if slices.Contains(r.Clients, "web") {
+				t.Errorf("web reaches %s by %s", thing.What, r.Plugin)
+			}
+		}
+	}
+	if problem := p.Clients[1].Plugins[0].Problem; !strings.Contains(problem, "[[projects]]") {
+		t.Errorf("the problem is %q", problem)
+	}
 }
 
 func TestCutsHaveTheLineOfTheCeiling(t *testing.T) {
@@ -164,6 +228,7 @@ func TestUnusedToolsAreThoseThatTheLogLacks(t *testing.T) {
 		return fmt.Sprintf(`{"time":%q,"kind":"call","id":"1","plugin":%q,"principal":"local","method":"tools/call","tool":%q,"outcome":"ok"}`+"\n",
 			time.Now().Add(-before).UTC().Format(time.RFC3339Nano), plugin, tool)
 	}
+	prompt := strings.ReplaceAll(record("first_read", "first", time.Hour), "tools/call", "prompts/get")
 	unused := func() []string {
 		var all []string
 		p := look(t, w)
@@ -180,7 +245,7 @@ func TestUnusedToolsAreThoseThatTheLogLacks(t *testing.T) {
 		t.Errorf("without records, %q are unused", got)
 	}
 	const day = 24 * time.Hour
-	w.Write(t, "audit.jsonl", record("first_write", "first", 50*day)+record("first_read", "first", 40*day)+record("x_second_read", "second", day))
+	w.Write(t, "audit.jsonl", record("first_write", "first", 50*day)+record("first_read", "first", 40*day)+record("x_second_read", "second", day)+prompt)
 	if diff := cmp.Diff([]string{"first_read", "first_write"}, unused()); diff != "" {
 		t.Errorf("(want -, got +)\n%s", diff)
 	}
@@ -283,7 +348,7 @@ func TestNarrowingsOfClientsChangeTheirTable(t *testing.T) {
 			t.Errorf("for %s, the tool is offered: %v", c.Name, got)
 		}
 	}
-	for _, l := range []Less{{"first", KeyTool, "first_write", "absent"}, {"first", KeyTool, "absent", "ops"}, {"first", KeyReadOnly, "", "ops"}} {
+	for _, l := range []Less{{"first", KeyTool, "first_write", "absent"}, {"first", KeyTool, "absent", "ops"}, {"first", "fs", w.Path("docs"), "ops"}} {
 		var correctable *usage.Error
 		if n, err := Narrow(w.Options(), l); !errors.As(err, &correctable) {
 			t.Errorf("%q: got %+v, %v", l, n, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/terminal"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -16,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // Narrowing is a change of the config by which a plugin is granted less.
@@ -23,8 +25,9 @@ type Narrowing struct {
 	Plugin, Words string
 	ReadOnly      bool               // whether all write access is removed, which requests to web servers are not
 	Client        string             // whose difference Changes is
-	At            config.Position    // of the key to change, or else of the table to which it is added
-	Replaces      bool               // whether the table has the key
+	At            config.Position    // of the key to replace, or else of the table to which the lines are added
+	Replaces      bool               // whether the lines replace the key at At
+	Removes       []Removed          // what else the change removes
 	Edit          string             // command that opens the file there
 	Lines         string             // TOML
 	Commands      []string           // to run after the change
@@ -33,6 +36,12 @@ type Narrowing struct {
 	Unreached     []string           // the other clients
 	Problem       string             // why the plugin would not be served; empty if it would be
 	Excerpt       *Excerpt
+}
+
+// Removed is a part of the file that a change removes.
+type Removed struct {
+	What  string // a key, or the heading of tables
+	Lines []int  // of the file before the change
 }
 
 // Reached is a client whose grants differ, with the plugins of which they do.
@@ -66,26 +75,25 @@ func Narrow(o discovery.Options, l Less) (*Narrowing, error) {
 	}
 	n := &Narrowing{Plugin: l.Plugin, Client: cmp.Or(l.Client, explain.ThisUser), Words: l.Plugin + " without " + l.What}
 	found := *view.Found
+	change := n.changePlugin
 	if l.Client != "" {
-		err = n.changeClient(&found, l, view.Plugins[i].Grant)
-	} else {
-		err = n.changePlugin(&found, l, view.Plugins[i])
+		change = n.changeClient
 	}
-	if err != nil {
+	if err = change(view, &found, l, view.Plugins[i]); err != nil {
 		return nil, err
 	}
 	n.compare(explain.EachClient(o, view), explain.EachClient(o, catalog.New(&found)), i)
 	n.Edit = fmt.Sprintf("${EDITOR:-vi} +%d %s", n.At.Line, visible.ShellWord(n.At.File))
 	n.Commands = []string{terminal.Command(o, "policy", l.Plugin)}
 	if source, err := discovery.FindConfig(o); err == nil && source.By.NeedsTrust() {
-		n.Commands = append([]string{terminal.Command(o, "trust")}, n.Commands...)
+		n.Commands = append([]string{terminal.Command(o, "trust", source.File)}, n.Commands...)
 	}
 	n.Excerpt, err = show(view, n.At.File, n.At.Line)
 	return n, err
 }
 
 // changePlugin changes the plugin's table in found.
-func (n *Narrowing) changePlugin(found *discovery.Found, l Less, p *catalog.Plugin) error {
+func (n *Narrowing) changePlugin(view *catalog.Catalog, found *discovery.Found, l Less, p *catalog.Plugin) error {
 	at := slices.IndexFunc(found.Candidates, func(c discovery.Candidate) bool { return c.Name() == l.Plugin })
 	switch {
 	case at < 0:
@@ -97,32 +105,93 @@ func (n *Narrowing) changePlugin(found *discovery.Found, l Less, p *catalog.Plug
 	if err != nil {
 		return err
 	}
-	n.At, n.Lines, n.Replaces = p.Entry.Position(l.Key), config.Settings(only), isSet(p.Entry, l.Key)
+	n.Lines = config.Settings(only)
+	if err := n.place(view, p.Entry.Position(""), l.Key, p.Entry.Lines, items(p.Entry, l.Key)); err != nil {
+		return err
+	}
 	if l.Key == KeyReadOnly {
 		n.ReadOnly, n.Words = true, l.Plugin+" without write tools and write access"
+		if p.Entry.AllowWrite {
+			n.Removes = append(n.Removes, Removed{"allow_write", []int{p.Entry.Lines["allow_write"]}})
+		}
 	}
 	found.Candidates = slices.Clone(found.Candidates)
 	found.Candidates[at].Entry = entry
 	return nil
 }
 
-// changeClient changes a table of [[clients]] in found, whose deny_tools withhold tools of that name from all plugins.
-func (n *Narrowing) changeClient(found *discovery.Found, l Less, full config.Grant) error {
+// changeClient changes a table of [[clients]] in found. Its deny_tools withhold tools of that name from all plugins, and its read_only is for all
+// plugins too.
+func (n *Narrowing) changeClient(view *catalog.Catalog, found *discovery.Found, l Less, p *catalog.Plugin) error {
 	at := slices.IndexFunc(found.Clients.Tables, func(c config.Client) bool { return c.Name == l.Client })
 	switch {
 	case at < 0:
 		return usage.Errorf("there is no table of [[clients]] called %s", tomlfile.Quote(l.Client))
-	case l.Key != KeyTool:
-		return usage.Errorf("%s of [[clients]] cannot be narrowed here: only %s can", tomlfile.Quote(l.Key), KeyTool)
-	case !slices.ContainsFunc(full.Tools, func(t manifest.Tool) bool { return t.Name == l.What }):
+	case l.Key != KeyTool && l.Key != KeyReadOnly:
+		return usage.Errorf("%s of [[clients]] cannot be narrowed here: only %s and %s can", tomlfile.Quote(l.Key), KeyTool, KeyReadOnly)
+	case l.Key == KeyTool && !hasTool(p, l.What):
 		return usage.Errorf("%s is not granted %s", l.Plugin, tomlfile.Quote(l.What))
 	}
 	found.Clients.Tables = slices.Clone(found.Clients.Tables)
 	table := &found.Clients.Tables[at]
-	n.At, n.Replaces, n.Words = table.Position(KeyTool), table.DenyTools != nil, n.Words+" for the client "+l.Client
-	table.DenyTools = append(slices.Clone(table.DenyTools), l.What)
-	n.Lines = config.Settings(config.Plugin{DenyTools: table.DenyTools})
+	var only config.Plugin
+	if l.Key == KeyReadOnly {
+		table.ReadOnly, only.ReadOnly, n.ReadOnly = true, true, true
+		n.Words = "the client " + l.Client + " without write tools and write access, for all plugins"
+	} else {
+		table.DenyTools = append(slices.Clone(table.DenyTools), l.What)
+		only.DenyTools = table.DenyTools
+		n.Words += " for the client " + l.Client
+	}
+	n.Lines = config.Settings(only)
+	return n.place(view, table.Position(""), l.Key, table.Lines, nil)
+}
+
+// place sets where the lines belong in the file. They replace key of the table at a position, or are added to the table if it has no such key, or
+// has it as tables of its own, of which items are the lines. lines are those of the keys; that of an absent key is the line of the table.
+func (n *Narrowing) place(view *catalog.Catalog, table config.Position, key string, lines map[string]int, items []int) error {
+	outline, err := readOutline(view, table.File)
+	if err != nil {
+		return err
+	}
+	isHeading := func(line int) bool {
+		return line > 0 && line <= len(outline) && strings.HasPrefix(strings.TrimSpace(outline[line-1]), "[[")
+	}
+	at := cmp.Or(lines[key], table.Line)
+	switch {
+	case !isHeading(table.Line):
+		return usage.Errorf("the table at %s does not begin with [[…]]: write it that way, or change %s there by hand", table, key)
+	case at == table.Line:
+		n.At = table
+	case isHeading(at):
+		n.At, n.Removes = table, []Removed{{"[[plugins." + key + "]]", items}}
+	default:
+		n.At, n.Replaces = config.Position{File: table.File, Line: at}, true
+	}
 	return nil
+}
+
+// items returns the lines of the items of a key of a plugin's table.
+func items(p config.Plugin, key string) (lines []int) {
+	switch key {
+	case "fs":
+		for _, f := range p.FS {
+			lines = append(lines, f.Line)
+		}
+	case "git":
+		for _, g := range p.Git {
+			lines = append(lines, g.Line)
+		}
+	case "http":
+		for i := range p.HTTP {
+			lines = append(lines, p.Lines[fmt.Sprintf("http[%d]", i)])
+		}
+	}
+	return lines
+}
+
+func hasTool(p *catalog.Plugin, name string) bool {
+	return slices.ContainsFunc(p.Grant.Tools, func(t manifest.Tool) bool { return t.Name == name })
 }
 
 // compare sets what differs between two states of the grants of all clients. i is the index of the plugin.
@@ -157,62 +226,83 @@ func changes(before, after explain.PluginPolicy) []review.GrantLine {
 	return slices.DeleteFunc(review.CompareGrants(*before.Policy, *after.Policy), func(l review.GrantLine) bool { return l.Change == "" })
 }
 
-// isSet reports whether a plugin's table has a key.
-func isSet(p config.Plugin, key string) bool {
-	return map[string]bool{KeyTool: p.DenyTools != nil, KeyReadOnly: p.ReadOnly, "fs": p.FS != nil, "git": p.Git != nil, "http": p.HTTP != nil}[key]
-}
-
-// narrowed returns the entry of p with less, and an entry that has only the key that differs.
+// narrowed returns the entry of p with less, and an entry that has only the key that is written. Without a key in the config, what is granted now is
+// written: a manifest may request more than it is granted without one.
 func narrowed(p *catalog.Plugin, places config.Places, key, what string) (entry, only config.Plugin, err error) {
 	entry = p.Entry
-	found := true
+	found, rest := true, []string(nil)
 	switch key {
 	case KeyTool:
-		found = slices.ContainsFunc(p.Grant.Tools, func(t manifest.Tool) bool { return t.Name == what })
+		found = hasTool(p, what)
 		entry.DenyTools = append(slices.Clone(entry.DenyTools), what)
 		only.DenyTools = entry.DenyTools
 	case KeyReadOnly:
-		entry.ReadOnly, only.ReadOnly = true, true
+		entry.ReadOnly, entry.AllowWrite, only.ReadOnly = true, false, true
 	case "fs":
+		resolve := func(f manifest.FS) (string, string) { return places.Resolve(f.Path, p.Name) }
 		asked := entry.FS
 		if asked == nil {
-			asked = p.Manifest.Capabilities.FS
+			asked = slices.DeleteFunc(slices.Clone(p.Manifest.Capabilities.FS), func(f manifest.FS) bool {
+				path, missing := resolve(f)
+				return missing != "" || !slices.ContainsFunc(p.Grant.FS, func(m config.Mount) bool { return !m.State && m.Path == path })
+			})
 		}
-		entry.FS, found = without(asked, what, func(f manifest.FS) (string, string) { return places.Resolve(f.Path, p.Name) })
+		entry.FS, rest, found = without(asked, what, resolve)
 		only.FS = entry.FS
 	case "git":
+		resolve := func(g manifest.Git) (string, string) { return places.Resolve(g.Repo, p.Name) }
 		asked := entry.Git
 		if asked == nil {
-			for _, g := range p.Manifest.Capabilities.Git { // without a config's git they are granted read-only
-				asked = append(asked, manifest.Git{Repo: g.Repo, Access: manifest.Read})
+			for _, g := range p.Manifest.Capabilities.Git {
+				path, missing := resolve(g)
+				if i := slices.IndexFunc(p.Grant.Git, func(have config.Git) bool { return have.Repo == path }); missing == "" && i >= 0 {
+					asked = append(asked, manifest.Git{Repo: g.Repo, Access: p.Grant.Git[i].Access, Remotes: p.Grant.Git[i].Remotes})
+				}
 			}
 		}
-		entry.Git, found = without(asked, what, func(g manifest.Git) (string, string) { return places.Resolve(g.Repo, p.Name) })
+		entry.Git, rest, found = without(asked, what, resolve)
 		only.Git = entry.Git
 	case "http":
 		asked := entry.HTTP
 		if asked == nil {
 			asked = p.Grant.HTTP
 		}
-		entry.HTTP, found = without(asked, what, func(h config.HTTP) (string, string) { return h.String(), "" })
+		entry.HTTP, rest, found = without(asked, what, func(h config.HTTP) (string, string) { return h.String(), "" })
 		only.HTTP = entry.HTTP
 	default:
 		return entry, only, usage.Errorf("%s cannot be narrowed: only %s can", tomlfile.Quote(key), strings.Join([]string{KeyTool, KeyReadOnly, "fs", "git", "http"}, ", "))
 	}
 	if !found {
-		err = usage.Errorf("%s is not granted %s by %s", p.Name, tomlfile.Quote(what), fmt.Sprintf("%s of the config or the manifest", key))
+		return entry, only, usage.Errorf("%s is not granted %s by %s of the config or the manifest", p.Name, tomlfile.Quote(what), key)
 	}
-	return entry, only, err
+	if part := partOf(key, what, rest); part != "" {
+		return entry, only, usage.Errorf("%s is in %s, which stays granted: hide it with deny, or narrow that one", tomlfile.Quote(what), part)
+	}
+	return entry, only, nil
 }
 
-// without returns the items of list, without those that resolve to what, or to nothing since a variable is unset, and whether there was one.
-func without[T any](list []T, what string, resolve func(T) (resolved, missing string)) (rest []T, found bool) {
+// without returns the items of list, without those that resolve to what, or to nothing since a variable is unset, with what they resolve to, and
+// whether there was one.
+func without[T any](list []T, what string, resolve func(T) (resolved, missing string)) (rest []T, names []string, found bool) {
 	rest = []T{}
 	for _, item := range list {
 		resolved, missing := resolve(item)
 		if found = found || missing == "" && resolved == what; missing == "" && resolved != what {
-			rest = append(rest, item)
+			rest, names = append(rest, item), append(names, resolved)
 		}
 	}
-	return rest, found
+	return rest, names, found
+}
+
+// partOf returns which of other items of fs, git or http includes what, and decides for it if it has no item of its own; empty if none does.
+func partOf(key, what string, others []string) string {
+	o, err := origin.Parse(what)
+	for _, other := range others {
+		switch {
+		case other == what:
+		case key == "http" && other == manifest.PublicWeb && err == nil && o.OnDefaultPort(), (key == "fs" || key == "git") && contain.Within(other, what):
+			return other
+		}
+	}
+	return ""
 }

@@ -3,7 +3,9 @@
 package grants
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,12 +36,16 @@ func TestToolsWhoseCallsRunAreUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := live.New("stdio", func(*live.Snapshot) {})
-	server, err := live.Listen(live.Dir(state), s)
-	if err != nil {
-		t.Fatal(err)
+	serve := func(config string) *live.State {
+		s := live.New("stdio", func(s *live.Snapshot) { s.Config = config })
+		server, err := live.Listen(live.Dir(state), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(server.Close)
+		return s
 	}
-	t.Cleanup(server.Close)
+	s, other := serve(w.Path("work/bulkhead.toml")), serve("/other/bulkhead.toml")
 	unused := func() (all string) {
 		p, err := Look(t.Context(), o)
 		if err != nil {
@@ -53,8 +59,40 @@ func TestToolsWhoseCallsRunAreUsed(t *testing.T) {
 	if got := unused(); got != "first_read first_write " {
 		t.Errorf("before the call these are unused: %s", got)
 	}
+	// The tool of another config, and a prompt, which can have the name of a tool.
+	other.Begin(&audit.Record{Kind: audit.KindCall, Plugin: "first", Method: "tools/call", Tool: "first_write", Time: time.Now()}, &call.Times{})
+	s.Begin(&audit.Record{Kind: audit.KindCall, Plugin: "first", Method: "prompts/get", Tool: "first_write", Time: time.Now()}, &call.Times{})
 	s.Begin(&audit.Record{Kind: audit.KindCall, Plugin: "first", Method: "tools/call", Tool: "first_read", Time: time.Now()}, &call.Times{})
 	if got := unused(); got != "first_write " {
 		t.Errorf("while the call runs these are unused: %s", got)
 	}
+}
+
+// TestNothingIsUnusedUntilTheLogIsCounted has a log of more days than are counted at once.
+func TestNothingIsUnusedUntilTheLogIsCounted(t *testing.T) {
+	w := newSample(t)
+	var log strings.Builder
+	for day := 10; day > 0; day-- {
+		fmt.Fprintf(&log, `{"time":%q,"kind":"call","id":"1","plugin":"first","principal":"local","method":"tools/call","tool":"first_read","outcome":"ok"}`+"\n",
+			time.Now().AddDate(0, 0, -day).UTC().Format(time.RFC3339))
+	}
+	w.Write(t, "audit.jsonl", log.String())
+	var u Use
+	for range 10 {
+		u = Use{}
+		uses, err := u.count(t.Context(), w.Options(), w.Path("audit.jsonl"), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Reason == "" {
+			if len(uses) != 1 || u.From.IsZero() {
+				t.Errorf("when all is counted: %+v, %+v", uses, u)
+			}
+			return
+		}
+		if !u.From.IsZero() {
+			t.Errorf("the log is not counted yet, and uses are known from %s on", u.From)
+		}
+	}
+	t.Errorf("the log is not counted: %+v", u)
 }

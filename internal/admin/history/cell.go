@@ -45,6 +45,7 @@ type Stats struct {
 	BytesOut  int64                   `json:"bytes_out,omitempty"`
 	Refused   []Refusal               `json:"refused,omitempty"`
 	Last      time.Time               `json:"last,omitzero"`
+	Table     string                  `json:"table,omitempty"` // of [[clients]] that has decided about the latest; empty: none, or it is not known
 }
 
 // Refusal is what was refused for one reason: a call, a request for what is not offered, an HTTP request, or an operation of a module.
@@ -173,8 +174,11 @@ func (s *Stats) Tokens() int64 { return (s.BytesIn + s.BytesOut) / bytesOfToken 
 
 // count adds an entry of which keyOf is true.
 func (s *Stats) count(e *audit.Entry) {
-	if e.Time.After(s.Last) {
+	if !e.Time.Before(s.Last) {
 		s.Last = e.Time
+		if e.Kind == audit.KindCall || e.Table != "" { // requests that the HTTP server has refused have none
+			s.Table = bounded(e.Table)
+		}
 	}
 	if e.Kind == audit.KindRefused {
 		s.countRefused(e)
@@ -266,8 +270,11 @@ func (s *Stats) merge(other *Stats) {
 	for _, r := range other.Refused {
 		s.refuse(r)
 	}
-	if other.Last.After(s.Last) {
+	if !other.Last.Before(s.Last) {
 		s.Last = other.Last
+		if other.Calls > 0 || other.Table != "" {
+			s.Table = other.Table
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
@@ -53,6 +54,15 @@ func Open(state, log string) (*History, error) {
 	return &History{log: log, store: store{dir: dir}, now: time.Now, step: maxStep}, nil
 }
 
+// Find returns the history of the log at a path, which is stored in the state directory of a host with these options.
+func Find(o discovery.Options, log string) (*History, error) {
+	state, err := discovery.StateDir(o.System)
+	if err != nil {
+		return nil, err
+	}
+	return Open(state, log)
+}
+
 // lock locks the stored files until the returned function is called.
 func (h *History) lock(ctx context.Context, mode filelock.Mode) (func(), error) {
 	f, err := filelock.Open(filepath.Join(h.store.dir, lockFile))
@@ -88,6 +98,9 @@ func (h *History) Update(ctx context.Context, report func(Progress)) error {
 		}
 	}
 }
+
+// PageTime is how long the request for a page counts new records.
+const PageTime = 2 * time.Second
 
 // UpdateFor is Update that ends after about a time, for a caller that a person waits for. The next call goes on.
 func (h *History) UpdateFor(ctx context.Context, d time.Duration) (Progress, error) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
@@ -108,47 +107,5 @@ func (s *Summary) Failed() []Failed {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Failed) int { return cmp.Compare(b.Count, a.Count) })
-	return all
-}
-
-// Unused is a tool that is granted and was not used in a time.
-type Unused struct {
-	Plugin string    `json:"plugin"`
-	Tool   string    `json:"tool"`
-	Last   time.Time `json:"last_used,omitzero"` // zero: never since the history began
-}
-
-// FindUnused returns which of the granted tools have no use since a time, with their last ones.
-func FindUnused(granted []Unused, uses []Use, since time.Time) []Unused {
-	last := map[[2]string]time.Time{}
-	for _, u := range uses {
-		name := [2]string{u.Plugin, u.Tool}
-		if u.Method == "tools/call" && u.Last.After(last[name]) {
-			last[name] = u.Last
-		}
-	}
-	var unused []Unused
-	for _, t := range granted {
-		if t.Last = last[[2]string{t.Plugin, t.Tool}]; t.Last.Before(since) {
-			unused = append(unused, t)
-		}
-	}
-	return unused
-}
-
-// Granted returns the tools that are offered and that q selects.
-func Granted(policies explain.Policies, q audit.Query) []Unused {
-	q.Clients = nil
-	var all []Unused
-	for _, p := range policies.Plugins {
-		if p.Policy == nil || p.Problem != "" {
-			continue
-		}
-		for _, t := range p.Tools {
-			if k := (Key{Plugin: p.Name, Tool: t.Name}); t.Offered && k.matches(q) {
-				all = append(all, Unused{Plugin: p.Name, Tool: t.Name})
-			}
-		}
-	}
 	return all
 }

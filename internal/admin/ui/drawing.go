@@ -2,22 +2,30 @@ package ui
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/grants"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
-// drawing is a picture of what one client is granted: the client, its plugins, and what these reach.
+// drawing is a picture of what one client is granted: the client, its plugins, their tools that read and those that write, and what all tools of
+// a plugin reach.
 type drawing struct {
 	Width, Height int
 	Nodes         []node
 	Edges         []edge
-	LeftOut       int // edges that are not drawn, since there are too many
+	Brackets      []bracket
+	LeftOut       int // plugins and edges that are not drawn, since there are too many
+
+	things map[string]int // rows of what is reached
 }
 
 type node struct {
 	X, Y, Width  int
 	Text, Detail string
+	Href, Words  string // of a node that leads to a table of the page
 }
 
 // edge is drawn from (X1, Y1) to (X2, Y2).
@@ -28,56 +36,118 @@ type edge struct {
 	At             []config.Position
 }
 
+// bracket joins the nodes of the tools of a plugin, at their right.
+type bracket struct{ X, Y1, Y2 int }
+
 // The layout of a drawing, in units of SVG.
 const (
 	nodeHeight  = 44
 	rowHeight   = 54
-	columnWidth = 250
-	columnGap   = 130
+	columnWidth = 210
+	columnGap   = 96
+	pluginX     = columnWidth + columnGap
+	toolX       = pluginX + columnWidth + columnGap/2
+	thingX      = toolX + columnWidth + columnGap
 	maxRows     = 40
-	maxText     = 30 // characters of a name
+	maxText     = 24  // characters of a name
+	maxDetail   = 29  // characters of the line below it
+	maxWords    = 400 // characters of names of tools that are read out
 )
 
 // Mid returns where the curve of an edge bends.
 func (e edge) Mid() int { return (e.X1 + e.X2) / 2 }
 
 func draw(c grants.Client) drawing {
-	const pluginX, thingX = columnWidth + columnGap, 2 * (columnWidth + columnGap)
-	d := drawing{Width: thingX + columnWidth}
-	things := map[string]int{} // the rows of what is reached
+	d := drawing{Width: thingX + columnWidth, things: map[string]int{}}
 	row := 0
 	for _, p := range c.Plugins {
 		if p.Problem != "" {
 			continue
 		}
-		if row == maxRows {
+		tools := toolNodes(&p)
+		rows := max(1, len(tools))
+		if row+rows > maxRows {
 			d.LeftOut++
 			continue
 		}
-		y := row * rowHeight
-		row++
-		d.Nodes = append(d.Nodes, node{pluginX, y, columnWidth, short(p.Name), fmt.Sprintf("%d tools, %d write", p.Breadth.Tools, p.Breadth.Writing)})
-		d.Edges = append(d.Edges, edge{columnWidth, nodeHeight / 2, pluginX, y + nodeHeight/2, p.Breadth.Writes(), c.Name + " may use " + p.Name, c.At})
-		for _, g := range p.Grants {
-			if g.State {
+		d.plugin(c, &p, tools, row)
+		row += rows
+	}
+	d.Nodes = append(d.Nodes, node{Width: columnWidth, Text: short(c.Name, maxText), Detail: "client"})
+	d.Height = max(row, len(d.things), 1) * rowHeight
+	return d
+}
+
+// plugin draws a plugin with its tools in the rows from row on.
+func (d *drawing) plugin(c grants.Client, p *grants.Plugin, tools []node, row int) {
+	own := []config.Position(nil)
+	if p.InConfig {
+		own = []config.Position{p.Position}
+	}
+	middle := func(y int) int { return y + nodeHeight/2 }
+	first, last := row*rowHeight, (row+max(0, len(tools)-1))*rowHeight
+	y := (first + last) / 2
+	d.Nodes = append(d.Nodes, node{X: pluginX, Y: y, Width: columnWidth, Text: short(p.Name, maxText), Detail: fmt.Sprintf("%s, %d write", chart.Counted(p.Breadth.Tools, "tool", "tools"), p.Breadth.Writing)})
+	at := c.At
+	if len(at) == 0 {
+		at = own
+	}
+	d.Edges = append(d.Edges, edge{columnWidth, middle(0), pluginX, middle(y), p.Breadth.Writes(), c.Name + " may use " + p.Name, at})
+	from := pluginX + columnWidth
+	for i, n := range tools {
+		n.X, n.Y, n.Width = toolX, first+i*rowHeight, columnWidth
+		d.Nodes = append(d.Nodes, n)
+		d.Edges = append(d.Edges, edge{pluginX + columnWidth, middle(y), toolX, middle(n.Y), strings.HasSuffix(n.Text, pen), n.Words, own})
+		from = toolX + columnWidth
+	}
+	reached := slices.DeleteFunc(slices.Clone(p.Grants), func(g grants.Grant) bool { return g.State || g.Refused != "" })
+	if len(tools) > 1 && len(reached) > 0 {
+		d.Brackets = append(d.Brackets, bracket{from, middle(first), middle(last)})
+		from += bracketWidth
+	}
+	for _, g := range reached {
+		at, drawn := d.things[g.Kind+" "+g.What]
+		if !drawn {
+			if len(d.things) == maxRows {
+				d.LeftOut++
 				continue
 			}
-			at, drawn := things[g.Kind+" "+g.What]
-			if !drawn {
-				if len(things) == maxRows {
-					d.LeftOut++
-					continue
-				}
-				at = len(things)
-				things[g.Kind+" "+g.What] = at
-				d.Nodes = append(d.Nodes, node{thingX, at * rowHeight, columnWidth, shortPath(g.What), g.Kind})
-			}
-			d.Edges = append(d.Edges, edge{pluginX + columnWidth, y + nodeHeight/2, thingX, at*rowHeight + nodeHeight/2, g.Write, p.Name + access(g.Write) + g.What, g.At})
+			at = len(d.things)
+			d.things[g.Kind+" "+g.What] = at
+			d.Nodes = append(d.Nodes, node{X: thingX, Y: at * rowHeight, Width: columnWidth, Text: shortPath(g.What), Detail: g.Kind})
+		}
+		d.Edges = append(d.Edges, edge{from, middle(y), thingX, middle(at * rowHeight), g.Write, p.Name + access(g.Write) + g.What, g.At})
+	}
+}
+
+// pen ends the text of tools that write.
+const pen = " ✎"
+
+// bracketWidth is how far a bracket is from the nodes that it joins.
+const bracketWidth = 10
+
+// toolNodes returns a node for the tools that a plugin offers and that read, and one for those that write.
+func toolNodes(p *grants.Plugin) (nodes []node) {
+	names := map[string][]string{}
+	for _, t := range p.Tools {
+		if t.Offered {
+			names[t.Access] = append(names[t.Access], t.Name)
 		}
 	}
-	d.Nodes = append(d.Nodes, node{0, 0, columnWidth, short(c.Name), "client"})
-	d.Height = max(row, len(things), 1) * rowHeight
-	return d
+	for _, access := range []string{"read", "write"} {
+		all := names[access]
+		if len(all) == 0 {
+			continue
+		}
+		text := chart.Counted(len(all), "tool "+access+"s", "tools "+access)
+		list := strings.Join(all, ", ")
+		n := node{Text: text, Detail: short(list, maxDetail), Href: "#tools-" + p.Name, Words: p.Name + ": " + text + ": " + short(list, maxWords)}
+		if access == "write" {
+			n.Text += pen
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes
 }
 
 func access(write bool) string {
@@ -87,9 +157,9 @@ func access(write bool) string {
 	return " reads "
 }
 
-func short(text string) string {
-	if runes := []rune(text); len(runes) > maxText {
-		return string(runes[:maxText-1]) + "…"
+func short(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
 	}
 	return text
 }

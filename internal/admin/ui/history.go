@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
@@ -33,6 +34,7 @@ type historyModel struct {
 	Slowest     string // tool with the highest p95, that, and of how many calls
 	Lost        int64
 	Damaged     int64
+	Outside     int64
 	Charts      []historyChart
 	Steps       []historyStep
 	Tables      []historyTable
@@ -42,7 +44,7 @@ type historyModel struct {
 	MoreFailed  int
 }
 
-// historyLink is a link to the page with another range, or other calls.
+// historyLink is a link to the page with another range, or other calls. Href is empty if no query selects them.
 type historyLink struct {
 	Name, Href string
 	Current    bool
@@ -92,10 +94,9 @@ var historyRanges = []struct {
 
 // Bounds of the page.
 const (
-	maxHistoryRows   = 50
-	historySteps     = 60
-	historySpark     = 20
-	maxHistoryUpdate = 2 * time.Second // how long a request counts new records; the next request goes on
+	maxHistoryRows = 50
+	historySteps   = 60
+	historySpark   = 20
 )
 
 // historyPage shows the calls that the audit log has over time.
@@ -112,16 +113,12 @@ func historyPage(o discovery.Options) Page {
 			}
 			return m, nil
 		}
-		state, err := discovery.StateDir(o.System)
-		if err != nil {
-			return nil, err
-		}
-		h, err := history.Open(state, log.File)
+		h, err := history.Find(o, log.File)
 		if err != nil {
 			return nil, err
 		}
 		m.Log = log.File
-		p, err := h.UpdateFor(ctx, maxHistoryUpdate)
+		p, err := h.UpdateFor(ctx, history.PageTime)
 		if err != nil {
 			return nil, err
 		}
@@ -188,9 +185,18 @@ func historyHref(query url.Values, name, value string) string {
 	return "./history?" + changed.Encode()
 }
 
+// historyRowHref returns a link to the page with the calls of one tool, plugin or client; empty if no query selects them: a * at the end selects
+// every name with that prefix, and an empty name everything.
+func historyRowHref(query url.Values, what, name string) string {
+	if name == "" || strings.HasSuffix(name, "*") {
+		return ""
+	}
+	return historyHref(query, what, name)
+}
+
 // fill sets what the summary has.
 func (m *historyModel) fill(s *history.Summary, query url.Values, finder *remedy.Finder) {
-	m.From, m.To, m.Step, m.Total, m.Lost, m.Damaged = s.From, s.To, s.Step, s.Total.Figures(), s.Lost, s.Damaged
+	m.From, m.To, m.Step, m.Total, m.Lost, m.Damaged, m.Outside = s.From, s.To, s.Step, s.Total.Figures(), s.Lost, s.Damaged, s.Outside
 	if s.Since.After(s.From) {
 		m.Begins = s.Since
 	}
@@ -198,11 +204,7 @@ func (m *historyModel) fill(s *history.Summary, query url.Values, finder *remedy
 		m.Steps = append(m.Steps, historyStep{s.From.Add(time.Duration(i) * s.Step), s.Series[i].Figures()})
 	}
 	if slowest := s.Slowest(); len(slowest) > 0 {
-		calls := "1 call"
-		if n := slowest[0].Durations.Calls(); n > 1 {
-			calls = chart.Count(n) + " calls"
-		}
-		m.Slowest = slowest[0].Called() + ", p95 " + chart.Duration(time.Duration(slowest[0].Figures().P95)*time.Microsecond) + " of " + calls
+		m.Slowest = slowest[0].Called() + ", p95 " + chart.Duration(time.Duration(slowest[0].Figures().P95)*time.Microsecond) + " of " + chart.Counted(slowest[0].Durations.Calls(), "call", "calls")
 	}
 	m.Charts = historyCharts(m.Steps, s.Step)
 	refused, more := firstRows(s.Refused())
@@ -211,20 +213,20 @@ func (m *historyModel) fill(s *history.Summary, query url.Values, finder *remedy
 	}
 	m.MoreRefused = more
 	m.Failed, m.MoreFailed = firstRows(s.Failed())
-	m.table("Tools", "tool", s.Tools, func(k history.Key) (string, string) { return k.Called(), historyHref(query, "tool", k.Tool) })
+	m.table("Tools", "tool", s.Tools, func(k history.Key) (string, string) { return k.Called(), historyRowHref(query, "tool", k.Tool) })
 	m.table("Plugins", "plugin", s.Plugins, func(k history.Key) (string, string) {
-		return cmp.Or(k.Plugin, "the host itself"), historyHref(query, "plugin", k.Plugin)
+		return cmp.Or(k.Plugin, "the host itself"), historyRowHref(query, "plugin", k.Plugin)
 	})
 	m.table("Clients", "client", s.Clients, func(k history.Key) (string, string) {
 		name := k.Caller()
 		if k.Plugin != history.Other {
 			name = finder.Who(k.Principal, k.Client)
 		}
-		return name, historyHref(query, "client", k.Selector())
+		return name, historyRowHref(query, "client", k.Selector())
 	})
 	clients := m.Tables[len(m.Tables)-1].Rows
 	for i := range clients {
-		clients[i].Table = finder.Table(s.Clients[i].Principal)
+		clients[i].Table = cmp.Or(s.Clients[i].Stats.Table, finder.Table(s.Clients[i].Principal))
 	}
 }
 
@@ -285,6 +287,12 @@ func historyCharts(steps []historyStep, step time.Duration) []historyChart {
 		}
 		return chart.Count(int64(v))
 	}
+	duration := func(v float64) string {
+		if v == 0 {
+			return "0s"
+		}
+		return chart.Duration(time.Duration(v) * time.Microsecond)
+	}
 	plots := []chart.Plot{
 		{ID: "calls", Title: "Calls", Bars: true, Format: count, Series: []chart.Series{
 			values("calls", func(f history.Figures) float64 { return float64(f.Calls) }), values("errors", func(f history.Figures) float64 { return float64(f.Errors) }),
@@ -292,7 +300,7 @@ func historyCharts(steps []historyStep, step time.Duration) []historyChart {
 		{ID: "refused", Title: "Refused calls, requests and operations", Bars: true, Format: count, Series: []chart.Series{
 			values("refused", func(f history.Figures) float64 { return float64(f.Refused) }),
 		}},
-		{ID: "durations", Title: "Durations of calls", Format: func(v float64) string { return chart.Duration(time.Duration(v) * time.Microsecond) }, Series: []chart.Series{
+		{ID: "durations", Title: "Durations of calls", Format: duration, Series: []chart.Series{
 			percentile("p50", func(f history.Figures) int64 { return f.P50 }), percentile("p95", func(f history.Figures) int64 { return f.P95 }),
 			percentile("p99", func(f history.Figures) int64 { return f.P99 }),
 		}},

@@ -101,6 +101,41 @@ func TestHistorySelectsByLinks(t *testing.T) {
 	}
 }
 
+// TestHistoryLinksSelectWhatTheyName has a client whose name would select others, one without a name, and calls of no plugin and no tool.
+func TestHistoryLinksSelectWhatTheyName(t *testing.T) {
+	get := historyOf(t, "[audit]\nfile = \"LOG\"\n",
+		`{"time":"TIME","kind":"call","plugin":"notes","method":"tools/call","tool":"notes_add","client":"editor*","principal":"local","outcome":"ok"}`,
+		`{"time":"TIME","kind":"call","plugin":"notes","method":"tools/call","tool":"notes_add","client":"editor 1","principal":"local","outcome":"ok"}`,
+		`{"time":"TIME","kind":"call","method":"resources/read","outcome":"ok"}`)
+	_, body := get("/history")
+	for _, w := range []string{"<th scope=\"row\">editor* (local)</th>", "<th scope=\"row\">(unnamed)</th>", "<th scope=\"row\">the host itself</th>", "<th scope=\"row\">resources/read</th>", `?client=editor&#43;1">`} {
+		if !strings.Contains(body, w) {
+			t.Errorf("the page lacks %q: %s", w, body)
+		}
+	}
+}
+
+func TestHistoryTellsOfRecordsThatAreNotCounted(t *testing.T) {
+	get := historyOf(t, "[audit]\nfile = \"LOG\"\n", `{"time":"2999-01-01T00:00:00Z","kind":"call","plugin":"notes","method":"tools/call","tool":"notes_add","outcome":"ok"}`, `{"time":"TIME","kind":"gap","lost":3}`, "x")
+	_, body := get("/history")
+	for _, w := range []string{"1 records in the future", "3 records could not be written", "1 lines of the log are no records"} {
+		if !strings.Contains(body, w) {
+			t.Errorf("the page lacks %q: %s", w, body)
+		}
+	}
+}
+
+// TestHistoryNamesTheTableOfClientsOfIdentityProviders has a client that no token identifies, whose table only the log knows.
+func TestHistoryNamesTheTableOfClientsOfIdentityProviders(t *testing.T) {
+	get := historyOf(t, "[audit]\nfile = \"LOG\"\n",
+		`{"time":"TIME","kind":"call","plugin":"notes","method":"tools/call","tool":"notes_add","principal":"oauth:0a","table":"staff","outcome":"ok"}`,
+		`{"time":"TIME","kind":"call","plugin":"notes","method":"tools/call","tool":"notes_add","principal":"oauth:0b","outcome":"ok"}`)
+	_, body := get("/history")
+	if strings.Count(body, "of [[clients]]") != 1 || !strings.Contains(body, "oauth:0a</a><br><span class=\"dim\">table staff of [[clients]]</span>") {
+		t.Errorf("the page: %s", body)
+	}
+}
+
 // TestHistoryTellsWhatDecidesAboutRefusals has a plugin that is granted no web server.
 func TestHistoryTellsWhatDecidesAboutRefusals(t *testing.T) {
 	w := admintest.New(t)

@@ -66,6 +66,9 @@ func TestLivePageShowsHostileStateAsText(t *testing.T) {
 	if answer.StatusCode != http.StatusOK || !strings.Contains(page, "Calls that run") {
 		t.Fatalf("%s: %s", answer.Status, page)
 	}
+	if !strings.Contains(page, `As of <strong sse-swap="now">`) {
+		t.Errorf("the page lacks the time of the latest look: %s", page)
+	}
 	if _, still := r.request(http.MethodGet, "/live?still=1", cookie); strings.Contains(still, "sse-connect") || !strings.Contains(page, "sse-connect") || !strings.Contains(still, "Calls that run") {
 		t.Errorf("the page that is not to change: %s", still)
 	}
@@ -122,15 +125,18 @@ func TestLiveEventsAreSentOnChanges(t *testing.T) {
 	err := follow(ctx, func(context.Context) (*servers.Servers, error) {
 		i++
 		return states[i-1], nil
-	}, time.Microsecond, func(s *servers.Servers) error {
-		if len(s.Servers) == 0 {
+	}, time.Microsecond, func(s *servers.Servers, changed bool) error {
+		switch {
+		case len(s.Servers) == 0:
 			stop()
-			return nil
+		case changed:
+			shown += fmt.Sprint(s.Servers[0].Time.Unix())
+		default:
+			shown += "-"
 		}
-		shown += fmt.Sprint(s.Servers[0].Time.Unix())
 		return nil
 	})
-	if shown != "1345" || !errors.Is(err, context.Canceled) {
+	if shown != "1-345-" || !errors.Is(err, context.Canceled) {
 		t.Errorf("shown %s, %v", shown, err)
 	}
 }

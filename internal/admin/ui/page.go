@@ -55,6 +55,8 @@ var functions = template.FuncMap{
 	"all":   func(values ...any) []any { return values },
 	"add":   func(a, b int) int { return a + b },
 
+	"counted": chart.Counted[int],
+
 	"count": chart.Count,
 	"bytes": chart.Bytes,
 	"fuel":  func(n uint64) string { return chart.Count(int64(min(n, math.MaxInt64))) },

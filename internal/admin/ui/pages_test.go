@@ -102,9 +102,10 @@ func TestGrantsOfClientsHaveTheChangeOfTheirTable(t *testing.T) {
 	const readOnly, withhold = "but its directories are read-only here", "what=first_write&amp;client=ci"
 	for path, want := range map[string][]string{
 		"/grants":           {"!" + readOnly, "!client=ci\" aria-label=\"Withhold", "key=deny_tools&amp;what=first_write", "Make first read-only", "!Make web read-only"},
-		"/grants?client=ci": {readOnly, withhold},
+		"/grants?client=ci": {readOnly, withhold, "key=read_only&amp;client=ci\"", "Make ci read-only…"},
 		"/narrow?plugin=first&key=deny_tools&what=first_write&client=ci": {"add to the table at line 1:", "It reaches <strong>ci</strong> by first.", "makes no difference for (this user)", "is granted for ci<", "without a restart"},
 		"/narrow?plugin=first&key=deny_tools&what=first_write":           {"<strong>(this user)</strong> by first; <strong>ci</strong> by first."},
+		"/narrow?plugin=first&key=read_only&client=ci":                   {"the client ci without write tools and write access", "add to the table at line 1:", "It reaches <strong>ci</strong> by first."},
 		"/narrow?plugin=web&key=read_only":                               {"It reaches no client", "The host does not judge what requests change"},
 	} {
 		_, body := r.request(http.MethodGet, path, cookie)
@@ -126,7 +127,7 @@ func TestPagesAreCompleteWithoutScripts(t *testing.T) {
 	r := start(t, Pages(w.Options())...)
 	cookie := r.open()
 	for path, want := range map[string][]string{
-		"/grants":  {"first_read", "denied by deny_tools", "/line?file=", "/narrow?plugin=first&amp;key=deny_tools&amp;what=first_read", "<title>first reads and writes ", "<caption>Tools of first</caption>", "of which 1 write", "file"},
+		"/grants":  {"first_read", "denied by deny_tools", "/line?file=", "/narrow?plugin=first&amp;key=deny_tools&amp;what=first_read", "<title>first reads and writes ", `<a href="#tools-second" aria-label="second: 1 tool writes: x_second_write">`, `id="tools-second"`, "(this user) may use first: bulkhead.toml:3", "first: 1 tool reads: first_read: bulkhead.toml:3", "<caption>Tools of first</caption>", "of which 1 write", "file"},
 		"/plugins": {"<caption>Installed plugins</caption>", "bulkhead remove first", "This page asks no server", "for each plugin that was fetched", ">nothing; sha256 (bulkhead.toml:", ") could<", "bulkhead add --repin"},
 		"/doctor":  {"<strong>", " warning", "plugin broken", "does not ask for this variable", "remove it"},
 		"/narrow?plugin=first&key=deny_tools&what=first_read":                {"deny_tools = [&#34;first_write&#34;, &#34;first_read&#34;]", "replace the key at line 5", "tool", "first_read read", "bulkhead policy first"},

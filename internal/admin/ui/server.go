@@ -32,7 +32,7 @@ const (
 type Server struct {
 	pages     []Page
 	session   *session
-	authority string // HOST:PORT
+	authority string // HOST:PORT, as browsers send it: HOST at port 80
 	models    chan struct{}
 	streams   chan struct{}
 	assets    map[string]asset
@@ -46,7 +46,7 @@ func New(l net.Listener, pages []Page, log hclog.Logger) (*Server, error) {
 		log = hclog.NewNullLogger()
 	}
 	s := &Server{
-		pages: pages, authority: l.Addr().String(), assets: assets(), now: time.Now, log: log,
+		pages: pages, authority: strings.TrimSuffix(l.Addr().String(), ":80"), assets: assets(), now: time.Now, log: log,
 		models: make(chan struct{}, maxModels), streams: make(chan struct{}, maxStreams),
 	}
 	s.session = newSession(s.now())

@@ -151,6 +151,32 @@ func TestServeEndsWithTheSession(t *testing.T) {
 	}
 }
 
+// atPort is a listener that tells another address.
+type atPort struct {
+	net.Listener
+	address string
+}
+
+func (l atPort) Addr() net.Addr { return address(l.address) }
+
+type address string
+
+func (address) Network() string  { return "tcp" }
+func (a address) String() string { return string(a) }
+
+// TestAuthorityIsWhatBrowsersSend has the default port of http, which browsers leave out, and one that ends alike.
+func TestAuthorityIsWhatBrowsersSend(t *testing.T) {
+	for at, want := range map[string]string{"127.0.0.1:80": "127.0.0.1", "127.0.0.1:8080": "127.0.0.1:8080", "127.0.0.1:180": "127.0.0.1:180"} {
+		s, err := New(atPort{address: at}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.authority != want || !strings.HasPrefix(s.Link(), "http://"+want+"/link/") {
+			t.Errorf("%s: the authority is %s, the link %s", at, s.authority, s.Link())
+		}
+	}
+}
+
 func TestRequestsOfOtherSitesAreRefused(t *testing.T) {
 	r := start(t)
 	cookie := r.open()

@@ -1,0 +1,201 @@
+package grants
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+)
+
+// follow changes the config as a narrowing says, where the value of a key that is replaced has one line, and returns what plugin is granted then.
+func follow(t *testing.T, w *admintest.Workspace, n *Narrowing) Plugin {
+	t.Helper()
+	lines := strings.Split(w.Read(t, "work/bulkhead.toml"), "\n")
+	removed := func(line int) { lines[line-1] = "#" }
+	for _, r := range n.Removes {
+		for _, line := range r.Lines {
+			if strings.HasPrefix(lines[line-1], "[[") {
+				for below := line + 1; below <= len(lines) && lines[below-1] != "" && !strings.HasPrefix(lines[below-1], "["); below++ {
+					removed(below)
+				}
+			}
+			removed(line)
+		}
+	}
+	if n.Replaces {
+		lines[n.At.Line-1] = n.Lines
+	} else {
+		lines = slices.Insert(lines, n.At.Line, n.Lines)
+	}
+	w.Config(t, strings.Join(lines, "\n"))
+	p := look(t, w)
+	i := slices.IndexFunc(p.Clients[0].Plugins, func(p Plugin) bool { return p.Name == n.Plugin })
+	if p.Problem != "" || i < 0 || p.Clients[0].Plugins[i].Problem != "" {
+		t.Fatalf("after the change: %s, %+v, with the config\n%s", p.Problem, p.Clients[0].Plugins, w.Read(t, "work/bulkhead.toml"))
+	}
+	return p.Clients[0].Plugins[i]
+}
+
+func narrow(t *testing.T, w *admintest.Workspace, l Less) *Narrowing {
+	t.Helper()
+	l.What = strings.ReplaceAll(l.What, "$W", w.Dir)
+	n, err := Narrow(w.Options(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Problem != "" {
+		t.Fatalf("the plugin would not be served: %s", n.Problem)
+	}
+	return n
+}
+
+// granted returns what is granted as text, with access.
+func granted(w *admintest.Workspace, p Plugin) string {
+	var all []string
+	for _, line := range describe(w, p) {
+		what, _, _ := strings.Cut(line, ":")
+		if strings.HasPrefix(line, "web server") {
+			what = line[:strings.LastIndex(line, ":")]
+			what = what[:strings.LastIndex(what, ":")]
+		}
+		if !strings.HasPrefix(line, "tool") {
+			all = append(all, what)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// TestWhatIsPartOfAnotherGrantCannotBeDropped has grants that are narrower than one that contains them, which would decide without them.
+func TestWhatIsPartOfAnotherGrantCannotBeDropped(t *testing.T) {
+	w := admintest.New(t)
+	w.Plugin(t, "wide", "[capabilities]\nhttp = [\"public-web\", \"https://a.example:8443\"]\nfs = [{ path = \"${project}\", access = \"rw\", why = 'x' }]\ngit = [{ repo = \"*\", access = \"rw\" }]\n")
+	w.Write(t, "work/secrets/a", "")
+	w.Config(t, "[[plugins]]\npath = \"../plugins/wide\"\nhttp = [\"public-web\", \"https://a.example\", \"https://a.example:8443\"]\n"+
+		"fs = [{ path = \"${project}\", access = \"rw\" }, { path = \"${project}/secrets\", access = \"r\" }]\n"+
+		"git = [{ repo = \"${project}\", access = \"rw\" }, { repo = \"${project}/secrets\", access = \"r\" }]\n")
+	parts := map[[2]string]string{
+		{"fs", w.Path("work/secrets")}: w.Path("work"), {"git", w.Path("work/secrets")}: w.Path("work"), {"http", "https://a.example"}: "public-web",
+	}
+	for _, g := range look(t, w).Clients[0].Plugins[0].Grants {
+		part := parts[[2]string{g.Key, g.What}]
+		if !g.State && (g.PartOf != part || g.CanDrop() != (part == "")) {
+			t.Errorf("%s %s is part of %q, can be dropped: %v", g.Key, g.What, g.PartOf, g.CanDrop())
+		}
+	}
+	for what := range parts {
+		var correctable *usage.Error
+		if n, err := Narrow(w.Options(), Less{Plugin: "wide", Key: what[0], What: what[1]}); !errors.As(err, &correctable) || !strings.Contains(err.Error(), "stays granted") {
+			t.Errorf("%q: got %+v, %v", what, n, err)
+		}
+	}
+}
+
+// TestNarrowGrantsNothingMore has a manifest that requests broad directories and remotes, and a config without these keys.
+func TestNarrowGrantsNothingMore(t *testing.T) {
+	w := admintest.New(t)
+	w.Plugin(t, "wide", `[capabilities]
+fs = [
+  { path = "${project}", access = "rw", why = 'x' }, { path = "${project}/docs", access = "r", why = 'x' },
+  { path = "${home}", access = "rw", why = 'x', optional = true }, { path = "/", access = "r", why = 'x', optional = true },
+]
+git = [{ repo = "${project}", access = "rw", remotes = ["https://git.example/a"] }, { repo = "../other", access = "r" }, { repo = "*", access = "r" }]
+`)
+	w.Write(t, "plugins/wide/plugin.toml", strings.ReplaceAll(w.Read(t, "plugins/wide/plugin.toml"), `"../other"`, quote(w.Path("other"))))
+	w.Write(t, "work/docs/a", "")
+	w.Write(t, "work/.git/config", "")
+	w.Write(t, "other/.git/config", "")
+	for _, c := range []struct{ key, what, lines, after string }{
+		{"fs", "$W/work", `fs = [{ path = "${project}/docs", access = "r" }]`, "directory $W/work/docs write=false"},
+		{"git", "$W/other", `git = [{ repo = "${project}", access = "r", remotes = ["https://git.example/a"] }]`, "directory $W/work write=true; directory $W/work/docs write=false; repository $W/work write=false"},
+	} {
+		w.Config(t, "[[plugins]]\npath = \"../plugins/wide\"\n")
+		n := narrow(t, w, Less{Plugin: "wide", Key: c.key, What: c.what})
+		if strings.TrimSpace(n.Lines) != c.lines {
+			t.Errorf("%s: got %s, want %s", c.key, n.Lines, c.lines)
+		}
+		if got := granted(w, follow(t, w, n)); got != c.after {
+			t.Errorf("%s: after the change it is granted %s, want %s", c.key, got, c.after)
+		}
+	}
+}
+
+func quote(text string) string { return "'" + text + "'" }
+
+// TestNarrowingsFitHowTheTableIsWritten follows what the page says in tables with keys that stand against the change, or are written in other ways.
+func TestNarrowingsFitHowTheTableIsWritten(t *testing.T) {
+	const writes = "[plugin]\nwrite = \"opt-in\""
+	for name, c := range map[string]struct {
+		table   string
+		less    Less
+		removes []Removed
+		after   string
+	}{
+		"allow_write":       {"allow_write = true\nfs = [{ path = \"${project}\", access = \"rw\" }]", Less{Key: KeyReadOnly}, []Removed{{"allow_write", []int{3}}}, "directory $W/work write=false"},
+		"read_only = false": {"read_only = false\nfs = [{ path = \"${project}\", access = \"rw\" }]", Less{Key: KeyReadOnly}, nil, "directory $W/work write=false"},
+		"tables of fs": {"prefix = \"x_\"\n[[plugins.fs]]\npath = \"${project}\"\naccess = \"rw\"\n[[plugins.fs]]\npath = '$W/docs'\naccess = \"r\"", Less{Key: "fs", What: "$W/docs"},
+			[]Removed{{"[[plugins.fs]]", []int{4, 7}}}, "directory $W/work write=true"},
+		"tables of http": {"fs = []\n[[plugins.http]]\norigin = \"https://a.example\"\n[[plugins.http]]\norigin = \"https://b.example\"", Less{Key: "http", What: "https://a.example"},
+			[]Removed{{"[[plugins.http]]", []int{4, 6}}}, "web server https://b.example write=true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := admintest.New(t)
+			w.Plugin(t, "first", "[capabilities]\nhttp = [\"*\"]\nfs = [{ path = \"${project}\", access = \"rw\" }]\n")
+			w.Write(t, "plugins/first/plugin.toml", strings.ReplaceAll(w.Read(t, "plugins/first/plugin.toml"), "[plugin]", writes))
+			w.Write(t, "docs/a", "")
+			w.Config(t, "[[plugins]]\npath = \"../plugins/first\"\n"+strings.ReplaceAll(c.table, "$W", w.Dir)+"\n")
+			c.less.Plugin = "first"
+			n := narrow(t, w, c.less)
+			if !slices.EqualFunc(n.Removes, c.removes, func(a, b Removed) bool { return a.What == b.What && slices.Equal(a.Lines, b.Lines) }) {
+				t.Errorf("it removes %+v, want %+v", n.Removes, c.removes)
+			}
+			if got := granted(w, follow(t, w, n)); got != c.after {
+				t.Errorf("after the change it is granted %s, want %s", got, c.after)
+			}
+		})
+	}
+	t.Run("inline tables", func(t *testing.T) {
+		w := admintest.New(t)
+		w.Plugin(t, "first", admintest.AskedFor)
+		w.Config(t, "plugins = [{ path = \"../plugins/first\" }]\n")
+		if n, err := Narrow(w.Options(), Less{Plugin: "first", Key: KeyReadOnly}); err == nil || !strings.Contains(err.Error(), "does not begin with [[") {
+			t.Errorf("got %+v, %v", n, err)
+		}
+	})
+}
+
+func TestClientsCanBeMadeReadOnly(t *testing.T) {
+	w := newSample(t)
+	n := narrow(t, w, Less{Plugin: "first", Key: KeyReadOnly, Client: "ops"})
+	if n.Lines != "read_only = true\n" || n.At.Line != 12 || n.Replaces || !n.ReadOnly || n.Words != "the client ops without write tools and write access, for all plugins" {
+		t.Errorf("got %+v", n)
+	}
+	if len(n.Reached) != 1 || n.Reached[0].Client != "ops" || len(n.Changes) == 0 {
+		t.Errorf("it reaches %+v, with %+v", n.Reached, n.Changes)
+	}
+	follow(t, w, n)
+	for _, c := range look(t, w).Clients {
+		if writes := c.Plugins[0].Breadth.Writing > 0; writes != (c.Name == explain.ThisUser) {
+			t.Errorf("for %s, tools write: %v", c.Name, writes)
+		}
+	}
+	if n := narrow(t, w, Less{Plugin: "first", Key: KeyReadOnly, Client: "ci"}); n.At.Line != 11 || !n.Replaces {
+		t.Errorf("for a table with the key: %+v", n)
+	}
+}
+
+func TestChangedConfigIsTrustedByItsPath(t *testing.T) {
+	w := newSample(t)
+	w.Trust(t, "work/bulkhead.toml")
+	n, err := Narrow(w.Discovering(), Less{Plugin: "first", Key: KeyReadOnly})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "bulkhead trust " + visible.ShellWord(w.Path("work/bulkhead.toml")); n.Commands[0] != want {
+		t.Errorf("the commands are %q, want %q first", n.Commands, want)
+	}
+}
