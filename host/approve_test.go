@@ -21,7 +21,7 @@ func approvingCall(t *testing.T, url, token, tool, more string) (body string) {
 }
 
 // TestApprovalBelongsToPrincipalAndProject checks that the table of a client requires approval for its principals only, and that an approval
-// counts for nobody else, for no other project, and once, also if many requests bring it at the same time.
+// counts for no other principal, for no other project, and once, also if many requests bring it at the same time.
 func TestApprovalBelongsToPrincipalAndProject(t *testing.T) {
 	s := serveTeam(t, "[[clients]]\nname = 'asked'\nmatch = { tokens = ['asked-*'] }\napprove_writes = true\n", nil, "root", "asked-a", "asked-b")
 	if got := approvingCall(t, s.url, s.tokens["root"], "calm_writes", ""); !strings.Contains(got, `"done"`) {

@@ -30,7 +30,7 @@ description = "Greets."
 file = "greeter.wasm"
 [[tools]]
 name = "greet"
-description = "Greets somebody."
+description = "Greets a person."
 access = "read"
 `),
 		"greeter/greeter.wasm": wasmtest.Answering(`{"result":{"content":[{"type":"text","text":"Hello!"}]}}`),

@@ -56,7 +56,7 @@ func ringing(name string) hosttest.Files {
 }
 
 // TestChangesAreAnnouncedToThoseWhoSeeTheResource checks that a change that a principal makes reaches those of other rights in the same
-// project who may see the resource, and nobody else.
+// project who may see the resource, and no others.
 func TestChangesAreAnnouncedToThoseWhoSeeTheResource(t *testing.T) {
 	s := serveTeam(t, "[[plugins]]\npath = '../plugins/first'\n[[plugins]]\npath = '../plugins/last'\n"+
 		"[[clients]]\nname = 'lasting'\nmatch = { tokens = ['lou'] }\nplugins = ['last']\n[[clients]]\nname = 'blind'\nmatch = { tokens = ['liz'] }\ndeny_resources = ['first://*']\n",
@@ -187,7 +187,7 @@ func TestStreamsEndWhenClientsAreMatchedAnew(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ user, before, after string }{
-		{"root", withTables, strings.Replace(withTables, `match = { tokens = ["root"] }`, `match = { tokens = ["ruth"] }`, 1)}, // the table stays, for somebody else
+		{"root", withTables, strings.Replace(withTables, `match = { tokens = ["root"] }`, `match = { tokens = ["ruth"] }`, 1)}, // the table stays, for another principal
 		{"root", withTables, strings.Replace(withTables, `name = "root"`, "name = \"root\"\nprojects = []", 1)},
 		{"root", withTables, strings.Replace(withTables, "[[clients]]", "[[clients]]\nname = 'nothing'\nmatch = { auth = 'any' }\nplugins = []\n[[clients]]", 1)},
 		{"eve", withoutTables, withTables},

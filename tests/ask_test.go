@@ -47,7 +47,7 @@ func TestClientsAreAsked(t *testing.T) {
 		call := []string{"call", "ask_invite", "--arg", "occasion=tea"}
 		run(t, "Dear Ada, you are invited: tea.", append(call, "--answer", `guest={"action":"accept","content":{"name":"Ada"}}`)...)
 		run(t, "Come!", append(call, "--answer", `guest={"action":"accept","content":{"name":"Ada"}}`, "--answer", `text={"role":"assistant","model":"m","content":{"type":"text","text":"Come!"}}`)...)
-		run(t, "Nobody is invited.", call...)
+		run(t, "No guest is invited.", call...)
 		run(t, "pass --answer guest=JSON", call...)
 		run(t, "sampling", "policy", "ask")
 	})
@@ -62,7 +62,7 @@ func TestClientsAreAsked(t *testing.T) {
 				}{
 					{"accepts", &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada", "tone": "formal"}}, true, "Come to tea, Ada!"},
 					{"has no model", &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, false, "Dear Ada, you are invited: tea."},
-					{"declines", &mcp.ElicitResult{Action: "decline"}, true, "Nobody is invited."},
+					{"declines", &mcp.ElicitResult{Action: "decline"}, true, "No guest is invited."},
 				} {
 					o := &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 						if r.Params.Message != "Whom do you invite?" {

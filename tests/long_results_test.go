@@ -144,7 +144,7 @@ func TestLongResultsOverStdio(t *testing.T) {
 	}
 }
 
-// The program's own call of a tool is for a user or a program, and there is nobody who could read on.
+// The program's own call of a tool is for a user or a program, neither of which can read on.
 func TestLongResultOfCallCommandIsWhole(t *testing.T) {
 	t.Parallel()
 	l := newLongResults(t)

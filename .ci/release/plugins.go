@@ -62,7 +62,7 @@ func (r *release) packPlugins(ctx context.Context) error {
 	return nil
 }
 
-// checkSources checks that the archive of a plugin lists no source that git does not track, such as one that git ignores: nobody else could
+// checkSources checks that the archive of a plugin lists no source that git does not track, such as one that git ignores: others could not
 // build the same archive.
 func (r *release) checkSources(ctx context.Context, name, file string) error {
 	tracked, err := r.output(ctx, "git", "ls-files", "-z", "--", "plugins/"+name)

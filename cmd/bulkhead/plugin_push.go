@@ -39,7 +39,7 @@ digests of the sources. The same plugin gives the same bytes on every system. Wh
 revoke write is no source: archives, catalogues, lists of revoked plugins, signatures, keys.
 
 The key is made at the first push, in the directory of the user's config, without a
-password: keep a copy of the file, since nobody else can sign the next version. A key of
+password: keep a copy of the file, since no other key can sign the next version. A key of
 minisign works too (--key); its password is asked for, or read from BULKHEAD_KEY_PASSWORD.
 
 At the end the command is printed with which it is added elsewhere, and the entry for a
@@ -97,7 +97,7 @@ func printPublished(w page, p *publish.Published) {
 	}
 	fmt.Fprintf(w, "  signer    %s\n", p.Signer)
 	if p.NewKey {
-		fmt.Fprintf(w, "\nThe key was made now: %s\nKeep a copy of it. Nobody else can sign the next version, and whoever has it can.\n", oneLine(p.KeyFile))
+		fmt.Fprintf(w, "\nThe key was made now: %s\nKeep a copy of it, and keep it secret: the next version must be signed with it.\n", oneLine(p.KeyFile))
 	}
 	fmt.Fprintf(w, "\nTo add it:\n  bulkhead add '%s' --signer %s\n", oneLine(p.From), p.Signer)
 	if p.Catalogue == "" {

@@ -88,7 +88,7 @@ func printRevoked(w page, l *publish.RevokedList) {
 		fmt.Fprintf(w, "Pushed to %s\n", oneLine(l.Pushed))
 	}
 	if l.NewKey {
-		fmt.Fprintf(w, "\nThe key was made now: %s\nKeep a copy of it. Nobody else can sign the next list, and whoever has it can.\n", oneLine(l.KeyFile))
+		fmt.Fprintf(w, "\nThe key was made now: %s\nKeep a copy of it, and keep it secret: the next list must be signed with it.\n", oneLine(l.KeyFile))
 	}
 	from := l.File
 	if l.Pushed != "" {

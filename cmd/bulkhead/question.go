@@ -96,7 +96,7 @@ func (q *questions) answer(ctx context.Context, asked host.Question) (json.RawMe
 }
 
 // approver returns the function that asks whether a call may run that needs approval; nil if the user cannot be asked. The flag --answer does
-// not approve: whoever can write the command line of a call could then approve it.
+// not approve: a program that writes the command line of a call could then approve it.
 func (q *questions) approver() func(ctx context.Context, text string) (host.Decision, error) {
 	if !q.terminal {
 		return nil

@@ -41,7 +41,7 @@ func invite(ctx context.Context, i invitation) (*sdk.ToolResult, error) {
 		return nil, err
 	}
 	if !answer.Accepted() {
-		return sdk.Text("Nobody is invited."), nil
+		return sdk.Text("No guest is invited."), nil
 	}
 	var guest struct{ Name, Tone string }
 	if err := answer.Decode(&guest); err != nil {

@@ -9,7 +9,7 @@ import (
 func TestInvite(t *testing.T) {
 	for _, c := range []struct{ name, guest, text, want string }{
 		{"accepted", `{"action":"accept","content":{"name":"Ada","tone":"formal"}}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"Come!"}}`, "Come!"},
-		{"declined", `{"action":"decline"}`, "", "Nobody is invited."},
+		{"declined", `{"action":"decline"}`, "", "No guest is invited."},
 		{"sampling rejected", `{"action":"accept","content":{"name":"Ada"}}`, `{"error":{"code":-1,"message":"rejected"}}`, "Dear Ada, you are invited: tea."},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ const (
 // errNoLocks means that a file system does not support locks.
 var errNoLocks = errors.New("the file system does not support locks")
 
-// lock has the host process perform the operation. The worker cannot: whoever may lock a file can lock every file that it may open, and
+// lock has the host process perform the operation. The worker cannot: a process that may lock a file can lock every file that it may open, and
 // a filter of system calls cannot tell them apart.
 func (b *Box) lock(ctx context.Context, q abi.Lock) (any, error) {
 	if b.config.Lock == nil {

@@ -204,7 +204,7 @@ func (s *Sources) noVersion(n Name, offers []offer) error {
 		}
 	}
 	if len(revoked) > 0 {
-		remedy := "there is no version that is not revoked: ask whoever maintains the catalogue"
+		remedy := "there is no version that is not revoked: ask the publisher of the catalogue"
 		if other != nil {
 			remedy = fmt.Sprintf("the newest version that is not revoked is added by `bulkhead add %s@%s`", n.Name, other.Version)
 		}

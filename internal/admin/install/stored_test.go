@@ -140,7 +140,7 @@ func TestImportRefusesHostileDirectories(t *testing.T) {
 	}
 }
 
-// TestImportedVersionIsMarked imports a version that claims the source of the config: whoever wrote the directory could have made it up.
+// TestImportedVersionIsMarked imports a version that claims the source of the config, which the author of the directory could have made up.
 func TestImportedVersionIsMarked(t *testing.T) {
 	w := admintest.New(t)
 	releases(t, w, "1.1.0")

@@ -1,5 +1,5 @@
 // Package installed is the model of the page Plugins: List returns what is installed, whether it matches its pins, who has signed it, and which
-// newer versions were fetched. It contacts nobody and runs no module. It knows no HTML.
+// newer versions were fetched. It opens no connection and runs no module. It knows no HTML.
 package installed
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
 )
 
-// differences says what distinguishes an archive from the published one. The published one may be anybody's.
+// differences says what distinguishes an archive from the published one. The published one is untrusted.
 func differences(published, now []byte) []string {
 	before, err := archive.Parse(published)
 	if err != nil {

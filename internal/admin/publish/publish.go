@@ -218,7 +218,7 @@ func (t *target) difference(ctx context.Context, client *registry.Client, digest
 	return "\n  compared with what is published:\n  " + strings.Join(all, "\n  ")
 }
 
-// writeSigned writes a file and its signature, which is first: whoever finds the file finds its signature.
+// writeSigned writes a file and its signature, which is first: a reader that finds the file finds its signature.
 func writeSigned(file string, data, text []byte) error {
 	for _, f := range []struct {
 		name string

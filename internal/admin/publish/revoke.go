@@ -123,7 +123,7 @@ func Revoke(ctx context.Context, o RevokeOptions) (*RevokedList, error) {
 	for _, r := range l.Revoked {
 		done.Revoked = append(done.Revoked, RevokedEntry(r))
 	}
-	// Whoever reads the files in between has a signature that does not fit, and keeps the former list.
+	// A reader in between gets a signature that does not fit, and keeps the former list.
 	for _, f := range []struct {
 		name string
 		data []byte

@@ -67,7 +67,7 @@ func builtManifest(dir string) (*manifest.Manifest, error) {
 		return nil, &usage.Error{Err: problems.Err()}
 	}
 	if m.Module.SHA256 == "" {
-		return nil, usage.Errorf("%s does not contain the digest of its module, so that this is the source of a plugin, which nobody serves: name the directory of the built one, such as %s",
+		return nil, usage.Errorf("%s does not contain the digest of its module, so that this is the source of a plugin, which is not served: name the directory of the built one, such as %s",
 			m.File, filepath.Join(dir, "dist", "plugins", m.Name))
 	}
 	return m, nil

@@ -69,7 +69,7 @@ const (
 type Artifact struct {
 	Kind           Kind
 	Digest         string // sha256:HEX of the manifest
-	Title, Version string // what whoever pushed it says; shown, never decided by
+	Title, Version string // from its publisher; shown, never decided by
 	Content        []byte // the archive or document
 	Signature      []byte // nil: the content is not signed
 }

@@ -10,7 +10,7 @@ import (
 // maxFiles bounds the files that CompareFiles names.
 const maxFiles = 10
 
-// CompareFiles says which files differ between two sets, which have the digest of each file by its name. The names may be anybody's.
+// CompareFiles says which files differ between two sets, which have the digest of each file by its name. The names are untrusted.
 func CompareFiles(old, new map[string]string) []string {
 	var all []string
 	for name, sum := range old {

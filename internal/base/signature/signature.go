@@ -23,7 +23,7 @@ const Extension = ".minisig"
 // MaxSize is the maximum size of a signature, in bytes.
 const MaxSize = 4 << 10
 
-// claim precedes the signer's public key in the first line of a signature. Nothing proves that line; whoever has verified the signature
+// claim precedes the signer's public key in the first line of a signature. Nothing proves that line; a reader who has verified the signature
 // with the key knows that it belongs to the signer of this file, and not who that is.
 const claim = "signed by bulkhead with the key "
 

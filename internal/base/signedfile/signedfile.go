@@ -93,7 +93,7 @@ type OlderError struct{ Serial, Kept int64 }
 
 func (e *OlderError) Error() string {
 	if e.Serial == e.Kept {
-		return fmt.Sprintf("it has the serial number %d and other content than the one with that number that was fetched before: whoever publishes it must increase serial", e.Serial)
+		return fmt.Sprintf("it has the serial number %d and other content than the one with that number that was fetched before: its publisher must increase serial", e.Serial)
 	}
 	return fmt.Sprintf("it has the serial number %d, and number %d was fetched before: an older one is not accepted", e.Serial, e.Kept)
 }

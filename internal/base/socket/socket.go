@@ -34,7 +34,7 @@ const (
 )
 
 // Listen listens on the Unix socket at the absolute path, which replaces one that a killed process has left there. Only the user can connect,
-// and nobody else may be able to replace the socket: Listen checks its directory, and creates that if it is absent. Close removes the socket.
+// and no other user may be able to replace the socket: Listen checks its directory, and creates that if it is absent. Close removes the socket.
 func Listen(path string) (net.Listener, error) {
 	dir := filepath.Dir(path)
 	if err := ownedpath.Make(dir); err != nil {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// Nobody is the ID of the user nobody, and of its group.
+// The ID of the user nobody, and of its group.
 const Nobody = 65534
 
 // AsNobody is for tests of files that the user may not access. Permissions do not restrict root, so if root runs the test, AsNobody runs

@@ -83,7 +83,7 @@ func (c *Catalog) PluginFor(p *Plugin, client *config.Client, dir string) *Plugi
 }
 
 // keepOwners gives each name that c claims the owner that it has there: the plugin of the view, or one that is no part of the view, so that
-// nobody else offers the name.
+// no other plugin offers the name.
 func (c *claims) keepOwners(base *claims, views map[*Plugin]*Plugin) {
 	owns := maps.Clone(c.promptClaims)
 	for name, owner := range base.promptClaims {

@@ -91,7 +91,7 @@ func (p *Plugin) IsHost() bool {
 	return p.Manifest != nil && p.Manifest.Module.Kind == manifest.KindScript
 }
 
-// IsFaulty reports whether the plugin is left out because of an error in a file, which somebody has to correct.
+// IsFaulty reports whether the plugin is left out because of an error in a file, which has to be corrected.
 func (p *Plugin) IsFaulty() bool {
 	return p.Problem != "" && p.Problem != p.Grant.LeftOut && !strings.HasPrefix(p.Problem, notYet)
 }

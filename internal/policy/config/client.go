@@ -171,7 +171,7 @@ func (c *Client) UsesPrincipal() bool {
 }
 
 // ClientDir returns the value of ${client}: a file name that no other principal has. An ID that is used again after a token was revoked or
-// a user renamed is a different one, so that nobody inherits a directory.
+// a user renamed is a different one, so that no directory is inherited.
 func ClientDir(p *call.Principal) string {
 	sum := sha256.Sum256([]byte(p.ID))
 	return hex.EncodeToString(sum[:16])

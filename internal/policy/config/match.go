@@ -97,7 +97,7 @@ func isMatchText(text string) bool {
 }
 
 // readTexts reads an array of exact values. They have no wildcards: users choose their names in a provider, so that a pattern such as
-// "admin*" could include somebody whom nobody meant.
+// "admin*" could include a user who was not meant.
 func readTexts(t *tomlfile.Table, key string) []string {
 	return t.Distinct(key, func(text string) (what, remedy string) {
 		if !isMatchText(text) {

@@ -43,14 +43,14 @@ func readMetrics(t *tomlfile.Table, system string) (m Metrics) {
 	case err != nil:
 		t.Fault(keyMetrics, "is not a place at which metrics can be read", metricsRemedy)
 	case !address.Addr().Unmap().IsLoopback():
-		t.Fault(keyMetrics, "is not a loopback address: whoever reaches it could read the metrics", `use a loopback address, or "http", where readers need a token`)
+		t.Fault(keyMetrics, "is not a loopback address: every machine that reaches it could read the metrics", `use a loopback address, or "http", where readers need a token`)
 	default:
 		m.Address = address.String()
 	}
 	return m
 }
 
-// checkReaders warns of metrics that nobody can read, and of the right to read metrics that are not there.
+// checkReaders warns of metrics that no client can read, and of the right to read metrics that are not there.
 func (c *Config) checkReaders(doc *tomlfile.Doc, audit *tomlfile.Table) {
 	offered := c.Audit.MetricsAt().HTTP
 	if offered && !slices.ContainsFunc(c.Clients.Tables, func(t Client) bool { return t.Metrics }) {

@@ -53,7 +53,7 @@ func TestMetricsDoNotReopenAuditLog(t *testing.T) {
 	}
 }
 
-// TestMetricsNeedReaders parses configs whose metrics nobody may read, or whose clients may read none.
+// TestMetricsNeedReaders parses configs whose metrics no client may read, or whose clients may read none.
 func TestMetricsNeedReaders(t *testing.T) {
 	const reader = "[[clients]]\nname = 'a'\nmatch = { auth = 'any' }\nmetrics = true\n"
 	for text, want := range map[string]string{

@@ -77,7 +77,7 @@ func TestPluginsThatOthersMayHavePutBesideTheProgramAreNotUsed(t *testing.T) {
 		want   string // empty if the plugins are used
 	}{
 		"the program in a directory with the sticky bit": {func(dir string) error { return os.Chmod(dir, 0o777|os.ModeSticky) }, ""},
-		"whoever can replace the program":                {func(dir string) error { return os.Chmod(dir, 0o777) }, ""},
+		"other users can replace the program":            {func(dir string) error { return os.Chmod(dir, 0o777) }, ""},
 		"plugins of another user":                        {func(dir string) error { return os.Lchown(dir+"/plugins", other, other) }, "plugins belongs to another user (user id 54321"},
 		"a manifest of another user":                     {func(dir string) error { return os.Lchown(dir+"/plugins/a/plugin.toml", other, other) }, "plugin.toml belongs to another user (user id 54321"},
 		"a module of another user":                       {func(dir string) error { return os.Lchown(dir+"/plugins/a/it.wasm", other, other) }, "it.wasm belongs to another user (user id 54321"},
@@ -122,7 +122,7 @@ func TestPluginsThatOthersMayHavePutBesideTheProgramAreNotUsed(t *testing.T) {
 	}
 }
 
-// A config that the user names is used whoever can change it, with a warning.
+// A config that the user names is used also if others can change it, with a warning.
 func TestNamedConfigThatOthersCanWriteCausesWarning(t *testing.T) {
 	for mode, want := range map[os.FileMode]bool{0o644: false, 0o646: true} {
 		w := hosttest.New(t, hosttest.Plugin("a", []byte("module"), hosttest.Reads("a_reads")),

@@ -40,11 +40,11 @@ func (l RevocationList) Remedy() string {
 	if l.IsLocal() {
 		return "put the newest list at " + l.From + ", with its signature beside it in " + filepath.Base(l.From) + signature.Extension
 	}
-	return "fetch it with `bulkhead update --pinned`; if that does not help, ask whoever publishes it"
+	return "fetch it with `bulkhead update --pinned`; if that does not help, ask its publisher"
 }
 
 // Revocations returns the directory of the lists that were fetched or read last, which need not exist; its path is empty if there is no location
-// for it. A list is kept under its key, wherever it comes from: whoever signs two lists with one key revokes the older one.
+// for it. A list is kept under its key, wherever it comes from: of two lists that are signed with one key, the older one is revoked.
 func Revocations(s System) (signedfile.Dir, error) {
 	s, err := s.complete()
 	return revocationsIn(s), err

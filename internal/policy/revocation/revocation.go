@@ -1,5 +1,5 @@
-// Package revocation reads and writes lists of plugins that must not be served any more. A list is a TOML file that is signed by whoever
-// revokes; it names plugins by digests, so that it applies wherever a plugin comes from. Start with Parse. Who may sign a list, and which of
+// Package revocation reads and writes lists of plugins that must not be served any more. A list is a signed TOML file;
+// it names plugins by digests, so that it applies wherever a plugin comes from. Start with Parse. Who may sign a list, and which of
 // several is in force, is decided by package discovery.
 package revocation
 
@@ -63,7 +63,7 @@ func Parse(file string, data []byte) (*List, error) {
 	}
 	tables := root.Tables("revoked")
 	if len(tables) > MaxRevoked {
-		root.Fault("revoked", fmt.Sprintf("has more than %d entries", MaxRevoked), "remove those that nobody can have any more")
+		root.Fault("revoked", fmt.Sprintf("has more than %d entries", MaxRevoked), "remove those that are installed nowhere any more")
 		tables = nil
 	}
 	for _, t := range tables {

@@ -86,7 +86,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestReasonCannotHideOrControl has reasons of whoever holds the key, which terminals and models read.
+// TestReasonCannotHideOrControl has reasons that the holder of the key wrote, and that terminals and models read.
 func TestReasonCannotHideOrControl(t *testing.T) {
 	for text, want := range map[string]string{
 		`"a\u001b[31mb"`:                      "a·[31mb",

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 )
 
-// Bounds of the approvals that are remembered. Nobody approves so many calls in the time in which one can be used.
+// Bounds of the approvals that are remembered. No user approves so many calls in the time in which one can be used.
 const (
 	maxUsed          = 1 << 16
 	maxUsedPrincipal = 1 << 12

@@ -61,7 +61,7 @@ type Request struct {
 	// Recorded asks the worker to report each operation, for the audit log.
 	Recorded bool
 
-	// Times receives the moments of the call's phases; nil: nobody wants them.
+	// Times receives the moments of the call's phases; nil: they are not needed.
 	Times *Times
 	// TraceParent is the span that the call is a child of; nil: the one that Params or the Sender name, if they name any.
 	TraceParent *tracecontext.Context

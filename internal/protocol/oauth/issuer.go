@@ -62,7 +62,7 @@ func (i *issuer) current(now time.Time) *keySet {
 }
 
 // verify returns the keys of which one has signed a token. If none has, it fetches them again, unless that was tried just before: the issuer
-// may have replaced a key, under its former ID. Whoever has no valid token can cause this, so the tokens that wait are bounded; those that a
+// may have replaced a key, under its former ID. A client without a valid token can cause this, so the tokens that wait are bounded; those that a
 // known key has signed never wait.
 func (i *issuer) verify(ctx context.Context, t *token) (*keySet, error) {
 	known := i.current(time.Now())

@@ -64,7 +64,7 @@ func readKey(value []byte) (k jose.JSONWebKey, ok bool) {
 	}
 	for _, private := range []string{"d", "k", "p", "q"} {
 		if rawjson.Member(value, private) != nil {
-			return k, false // whoever can read the set can sign with it
+			return k, false // every reader of the set can sign with it
 		}
 	}
 	used := map[string]string{}

@@ -64,7 +64,7 @@ func TestValidTokensAreAccepted(t *testing.T) {
 	})
 }
 
-// TestBadTokensAreRefused has tokens of the right issuer that are wrong otherwise, and those that nobody has issued.
+// TestBadTokensAreRefused has tokens of the right issuer that are wrong otherwise, and those that were not issued.
 func TestBadTokensAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("ec", "ec521", "ed", "rsa")
@@ -236,7 +236,7 @@ func TestVerifiedTokenIsNotVerifiedAgain(t *testing.T) {
 	}
 }
 
-// TestFetchedKeysThatAreTheSameKeepTokens checks that whoever causes the keys to be fetched does not have all tokens verified again.
+// TestFetchedKeysThatAreTheSameKeepTokens checks that a client that causes the keys to be fetched does not have all tokens verified again.
 func TestFetchedKeysThatAreTheSameKeepTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("ec")

@@ -47,7 +47,7 @@ type fetches struct {
 	mu    sync.Mutex
 	all   int64
 	owned map[Owner]int64
-	freed chan struct{} // closed when a payload is not in memory any more; nil if nobody waits
+	freed chan struct{} // closed when a payload is not in memory any more; nil if no fetch waits
 }
 
 // begin waits until a payload of that size may be in memory.

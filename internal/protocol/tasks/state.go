@@ -31,7 +31,7 @@ const (
 
 func (s Status) isFinal() bool { return s == Completed || s == Failed || s == Cancelled }
 
-// NewID returns an identifier of 128 random bits, which nobody can guess.
+// NewID returns an identifier of 128 random bits, which cannot be guessed.
 func NewID() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // crypto/rand does not fail
@@ -43,7 +43,7 @@ func isID(s string) bool {
 	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Owner identifies to whom tasks belong. For anybody else they do not exist.
+// Owner identifies to whom tasks belong. For all others they do not exist.
 type Owner string
 
 // OwnerOf returns the Owner for a principal. Principals of the same ID own different tasks in different scopes.

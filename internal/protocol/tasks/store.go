@@ -236,7 +236,7 @@ func (s *Store) ended(t *Task, written bool) {
 	}
 }
 
-// ErrUnknown is the error for a task that does not exist, has expired, or belongs to somebody else.
+// ErrUnknown is the error for a task that does not exist, has expired, or has another owner.
 var ErrUnknown = errors.New("there is no such task")
 
 // ErrElsewhere is the error for a task that another process runs.

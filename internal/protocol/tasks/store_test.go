@@ -41,7 +41,7 @@ func begin(t *testing.T, s *Store, owner Owner, o Options) *Task {
 	return task
 }
 
-// find returns the state of a task, whose payload is not fetched by anybody else.
+// find returns the state of a task, whose payload is not fetched otherwise.
 func find(s *Store, owner Owner, id string) (State, error) {
 	state, end, err := s.Fetch(context.Background(), owner, id)
 	if err == nil {
@@ -175,7 +175,7 @@ func TestOthersTasksAreUnknown(t *testing.T) {
 			}
 		}
 		if task.IsCancelled() {
-			t.Fatal("somebody else has cancelled the task")
+			t.Fatal("another owner has cancelled the task")
 		}
 		task.End(Completed, []byte(`{}`))
 	}

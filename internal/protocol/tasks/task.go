@@ -172,7 +172,7 @@ func (t *Task) End(status Status, payload []byte) {
 	final, now := t.State(), t.store.now()
 	final.Status, final.Message, final.Updated, final.Payload, final.Questions = status, "", now, payload, nil
 	final.Expires = now.Add(t.store.keep)
-	written := t.store.write(t, final) // before anybody sees it
+	written := t.store.write(t, final) // before it is visible
 	t.mu.Lock()
 	t.state = final
 	t.mu.Unlock()

@@ -9,7 +9,7 @@
 // # Layers (Linux)
 //
 //   - namespaces (Prepare): user, mount, network, IPC and PID namespaces. The user and the group keep their
-//     numbers, so files belong to the real user. Other owners appear as 65534 (nobody).
+//     numbers, so files belong to the real user. Other owners appear as 65534 (the user nobody).
 //   - parent_death: SIGKILL when the thread that started the process ends. A thread of the Go runtime ends
 //     early only if a goroutine that is locked to it ends, so start the process from an unlocked goroutine.
 //   - oom_score: the kernel ends this process before the host when memory is short.

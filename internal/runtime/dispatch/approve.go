@@ -41,7 +41,7 @@ func isDecided(err error) bool {
 const opApprove = "approve"
 
 // approve returns nil if the request may run: it needs no approval, or has an approval that was not used before, which is used now. If
-// nobody was asked yet, the error is a *gateway.Ask. Each request to a module that can ask passes through it, before it waits for a slot.
+// the user was not asked yet, the error is a *gateway.Ask. Each request to a module that can ask passes through it, before it waits for a slot.
 func (q *queued) approve(record func(audit.Operation)) error {
 	given := q.Interaction.Approval
 	if given == nil && q.approvalBy() == "" || !interaction.Supports(q.Method) {

@@ -214,7 +214,7 @@ func TestPrincipalsTakeTurns(t *testing.T) {
 }
 
 // FuzzQueue adds, starts and removes calls of several principals in any order, with a model of what may run: the calls of one principal
-// have the effect of calls made one at a time, a write runs alone, slots are not exceeded, something runs if it can, and nobody waits
+// have the effect of calls made one at a time, a write runs alone, slots are not exceeded, something runs if it can, and no principal waits
 // for more than one call of each other principal, of those that take turns with it.
 func FuzzQueue(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 3, 2}, uint8(1), false)

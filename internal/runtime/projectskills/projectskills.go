@@ -1,6 +1,6 @@
 // Package projectskills reads the skills of a project: the directories in those that the key skills in [server] names. Start with Source.List.
 //
-// Whoever writes the project writes them, so they are untrusted in each way: a directory is opened by the rules of granted directories, a skill
+// They are part of the project, so they are untrusted in each way: a directory is opened by the rules of granted directories, a skill
 // is read below it without following symbolic links and within bounds, and a malformed one harms no other. Nothing is kept between two calls.
 package projectskills
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Bounds of what a Store keeps: of each principal, and of all. Beyond them, the oldest texts of the principal are dropped, or of the one with
-// the most texts or bytes, whichever bound is reached, so that nobody drops the texts of others by having many.
+// the most texts or bytes, whichever bound is reached, so that no principal drops the texts of others by having many.
 const (
 	maxOwned      = 64
 	maxOwnedBytes = 16 << 20
@@ -142,7 +142,7 @@ func (s *Store[S]) sweep() {
 	}
 }
 
-// Find returns a text of a principal; nil if there is none. exists reports whether somebody has it.
+// Find returns a text of a principal; nil if there is none. exists reports whether a principal has it.
 func (s *Store[S]) Find(principal, id string) (_ *Kept[S], exists bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

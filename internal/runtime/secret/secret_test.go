@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 				os.Exit(1)
 			}
 		}
-	case "leave": // leaves a process that keeps the output open, and lives as long as nobody kills it
+	case "leave": // leaves a process that keeps the output open, and lives until it is killed
 		child := exec.Command(os.Args[0], "hang")
 		child.Stdout = os.Stdout
 		if child.Start() != nil {

@@ -41,7 +41,7 @@ type Observer interface {
 	WorkerEnded(plugin, reason string)
 }
 
-// Observe has o told of further workers; nil: nobody is.
+// Observe has o told of further workers; nil ends that.
 func (p *Pool) Observe(o Observer) {
 	if o == nil {
 		p.observer.Store(nil)

@@ -233,7 +233,7 @@ func TestLongestRecordFitsIntoDatagram(t *testing.T) {
 	}
 }
 
-// TestBlockedSocketDelaysNoCall writes more than the queue holds while nobody reads the socket. Later each record has arrived or is
+// TestBlockedSocketDelaysNoCall writes more than the queue holds while the socket is not read. Later each record has arrived or is
 // counted in a gap line, and the file has all of them.
 func TestBlockedSocketDelaysNoCall(t *testing.T) {
 	t.Parallel()

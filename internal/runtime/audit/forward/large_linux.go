@@ -11,7 +11,7 @@ import (
 // isTooLong reports whether a datagram was too long for the socket.
 func isTooLong(err error) bool { return errors.Is(err, unix.EMSGSIZE) || errors.Is(err, unix.ENOBUFS) }
 
-// sendFile sends content to journald as the descriptor of a sealed file in memory, which nobody can change while journald reads it.
+// sendFile sends content to journald as the descriptor of a sealed file in memory, which cannot change while journald reads it.
 func sendFile(to *net.UnixConn, content []byte) error {
 	fd, err := unix.MemfdCreate(identifier, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

@@ -91,7 +91,7 @@ func TestQueuesShareSlots(t *testing.T) {
 			}()
 		}
 		for done := range callers {
-			time.Sleep(time.Second) // on the fake clock: whoever can acquire a slot has it
+			time.Sleep(time.Second) // on the fake clock: each caller that can acquire a slot has it
 			if held := len(acquired); held > limit || held == 0 {
 				t.Fatalf("after %d of %d callers, %d hold a slot, want at most %d", done, callers, held, limit)
 			}
