@@ -189,7 +189,7 @@ func (s *served) allows(found *discovery.Found) error {
 		return nil
 	}
 	if why := found.Ceiling.HTTPProblem(s.at.loopback, s.at.token, s.at.encrypted); why != "" {
-		err := usage.Errorf("%s any more", why)
+		err := usage.Errorf("%s: ask the administrator of this machine, and start the server as the ceiling allows", why)
 		s.stop(err)
 		return err
 	}

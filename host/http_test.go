@@ -295,5 +295,5 @@ func TestCeilingBoundsHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	hosttest.WantUsage(t, h.Reload(t.Context()), "does not allow HTTP")
-	hosttest.WantUsage(t, end(), "does not allow HTTP")
+	hosttest.WantUsage(t, end(), "does not allow HTTP", "ask the administrator")
 }

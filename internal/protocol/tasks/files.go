@@ -38,7 +38,7 @@ var private = atomicfile.Options{Mode: 0o600}
 // open makes the directory and takes the lock that tells other processes that this one lives.
 func (f *files) open() error {
 	if err := ownedpath.Make(f.dir); err != nil {
-		return err
+		return errors.New(ownedpath.Explain(err))
 	}
 	server := NewID()
 	path := f.lockFile(server)

@@ -32,7 +32,7 @@ func (s *Store) open() error {
 			continue
 		}
 		s.mu.Lock()
-		s.count(found.id, entry{owner: found.owner, expires: time.UnixMilli(r.Expires), size: int64(r.Size)})
+		s.setEntry(found.id, entry{owner: found.owner, expires: time.UnixMilli(r.Expires), size: int64(r.Size)})
 		s.mu.Unlock()
 	}
 	s.mu.Lock()
@@ -62,7 +62,7 @@ func (s *Store) sweep() {
 	for id, e := range s.kept {
 		if !e.expires.IsZero() && !e.expires.After(now) {
 			expired[id] = e.owner
-			s.count(id, entry{})
+			s.setEntry(id, entry{})
 			delete(s.running, id) // the final state of a task whose record could not be written
 		}
 	}

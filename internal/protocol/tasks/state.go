@@ -2,7 +2,8 @@
 // the extension io.modelcontextprotocol/tasks of MCP. A Store has the records of all tasks on disk, so that a result survives the process
 // that has computed it, and a task that a process did not end is reported as failed. A Task is one that runs in this process.
 //
-// The package executes nothing and sends nothing: package gateway runs calls and encodes messages. Start with Open, Store.Begin and Store.Find.
+// The package executes nothing and sends nothing: package gateway runs calls and encodes messages. Start with In,
+// Store.Begin and Store.Fetch.
 package tasks
 
 import (

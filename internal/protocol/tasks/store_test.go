@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -287,6 +288,20 @@ func TestResultThatCannotBeWrittenStaysInMemory(t *testing.T) {
 	task.End(Completed, []byte(`{}`))
 	if got := status(t, s, ann, id); got != Completed {
 		t.Error(got)
+	}
+}
+
+func TestDirectoryThatOthersCanWriteIsRefusedWithRemedy(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no modes")
+	}
+	state := t.TempDir()
+	if err := os.Chmod(state, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := newStore(t, state)
+	if _, err := s.Begin(ann, Options{ID: NewID(), Time: time.Minute}); err == nil || !strings.Contains(err.Error(), "chmod") {
+		t.Errorf("got %v", err)
 	}
 }
 

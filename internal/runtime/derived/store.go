@@ -127,7 +127,7 @@ func openRegular(path string, flag int) (*os.File, error) {
 // necessary. Closing the returned file releases the lock.
 func (s *Store) lock() (*os.File, error) {
 	if err := ownedpath.Make(s.dir); err != nil {
-		return nil, err
+		return nil, errors.New(ownedpath.Explain(err))
 	}
 	file, err := filelock.Open(filepath.Join(s.dir, lockName))
 	if err != nil {

@@ -368,6 +368,16 @@ func TestUnusableDirectoryIsNoError(t *testing.T) {
 	}
 }
 
+func TestDirectoryThatOthersCanWriteIsRefusedWithRemedy(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newHost(t, dir).lock(); err == nil || !strings.Contains(err.Error(), "chmod") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestOpenRefusesSpecialFiles(t *testing.T) {
 	h := newHost(t, t.TempDir())
 	set := h.set(t, "notes")
