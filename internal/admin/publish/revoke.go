@@ -17,7 +17,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/revocation"
-	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
 // validity is the time for which a list is valid unless the caller says otherwise.
@@ -94,22 +93,9 @@ func Revoke(ctx context.Context, o RevokeOptions) (*RevokedList, error) {
 	if l, err = done.start(o, l, before); err != nil {
 		return nil, err
 	}
-	for _, plugin := range o.Plugins {
-		r, err := o.revoked(ctx, plugin, key)
-		if err != nil {
-			return nil, err
-		}
-		r.Reason = o.Reason
-		l = l.With(r)
-	}
-	l.Serial++
-	last := cmp.Or(o.Expires, time.Now().UTC().Add(validity).Format(time.DateOnly))
-	if l.Expires, err = revocation.ParseExpires(last); err != nil {
-		return nil, usage.Errorf("--expires %s: %w", tomlfile.Quote(last), err)
-	}
-	content := l.Encode()
-	if l, err = revocation.Parse(o.File, content); err != nil { // what is signed is what others will read
-		return nil, &usage.Error{Err: err}
+	l, content, err := o.next(ctx, l, key)
+	if err != nil {
+		return nil, err
 	}
 	private, err := key()
 	if err != nil {
@@ -123,14 +109,8 @@ func Revoke(ctx context.Context, o RevokeOptions) (*RevokedList, error) {
 	for _, r := range l.Revoked {
 		done.Revoked = append(done.Revoked, RevokedEntry(r))
 	}
-	// A reader in between gets a signature that does not fit, and keeps the former list.
-	for _, f := range []struct {
-		name string
-		data []byte
-	}{{done.File, content}, {done.Signature, text}} {
-		if err := atomicfile.Replace(f.name, f.data, atomicfile.Options{Pattern: ".bulkhead-*.tmp"}); err != nil {
-			return nil, usage.Errorf("%s cannot be written: %w", f.name, usage.Cause(err))
-		}
+	if err := writeSigned(done.File, content, text); err != nil {
+		return nil, err
 	}
 	if o.Push != "" {
 		if _, err := o.Client.Push(ctx, to, registry.Artifact{Kind: registry.Document, Title: "revocations", Version: fmt.Sprint(l.Serial), Content: content, Signature: text}); err != nil {
@@ -139,6 +119,28 @@ func Revoke(ctx context.Context, o RevokeOptions) (*RevokedList, error) {
 		done.Pushed = to.String()
 	}
 	return done, nil
+}
+
+// next returns the list that follows l, with the plugins, the next serial number and a new last day, as its readers parse the content.
+func (o RevokeOptions) next(ctx context.Context, l *revocation.List, key func() (signature.Private, error)) (next *revocation.List, content []byte, err error) {
+	for _, plugin := range o.Plugins {
+		r, err := o.revoked(ctx, plugin, key)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.Reason = o.Reason
+		l = l.With(r)
+	}
+	l.Serial++
+	last := cmp.Or(o.Expires, time.Now().UTC().Add(validity).Format(time.DateOnly))
+	if l.Expires, err = revocation.ParseExpires(last); err != nil {
+		return nil, nil, usage.Errorf("--expires %s: %w", tomlfile.Quote(last), err)
+	}
+	content = l.Encode()
+	if next, err = revocation.Parse(o.File, content); err != nil {
+		return nil, nil, &usage.Error{Err: err}
+	}
+	return next, content, nil
 }
 
 // target returns the reference to which the list is pushed.
