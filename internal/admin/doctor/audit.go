@@ -6,11 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit/forward"
 )
@@ -47,32 +47,19 @@ func (e *examination) audit() {
 	if len(log.Also) > 0 {
 		also = ", also " + strings.Join(log.Also, ", ")
 	}
-	metrics := ""
-	switch asked := e.parsed.Audit.Metrics; {
-	case asked != log.Metrics:
-		metrics = fmt.Sprintf("; no metrics: %s:%d forbids them", e.bound.File, e.bound.AuditLine)
-	case asked != config.Metrics{}:
-		metrics = "; metrics at " + asked.String()
-	}
-	spans := ""
-	switch asked := e.parsed.Audit.Traces; {
-	case asked != log.Traces:
-		spans = fmt.Sprintf("; no traces: %s:%d forbids them", e.bound.File, e.bound.AuditLine)
-	case asked != config.Traces{}:
-		spans = "; traces to " + asked.String()
-	}
 	if file := log.Traces.HeadersFile; file != "" {
 		if _, err := discovery.CollectorHeaders(file); err != nil {
 			e.fail("audit", err.Error(), "correct the file: calls are not affected, but no traces are sent")
 			return
 		}
 	}
-	live := ""
-	switch asked := e.parsed.Audit.Live; {
-	case asked != log.Live:
-		live = fmt.Sprintf("; no live state: %s:%d forbids it", e.bound.File, e.bound.AuditLine)
-	case asked:
-		live = "; servers offer their live state"
+	telemetry, allowed := "", log.Telemetry()
+	for _, t := range e.parsed.Audit.Telemetry() {
+		if slices.Contains(allowed, t) {
+			telemetry += "; " + t.Text
+		} else {
+			telemetry += fmt.Sprintf("; no %s: %s:%d forbids it", t.Kind, e.bound.File, e.bound.AuditLine)
+		}
 	}
-	e.ok("audit", "%s%s; on_failure = %q%s%s%s", log.File, also, log.OnFailure, metrics, spans, live)
+	e.ok("audit", "%s%s; on_failure = %q%s", log.File, also, log.OnFailure, telemetry)
 }

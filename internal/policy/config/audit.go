@@ -108,6 +108,26 @@ func (a *Audit) MetricsAt() Metrics {
 // HasLiveState reports whether the user's other programs can read the live state of servers. a may be nil.
 func (a *Audit) HasLiveState() bool { return a != nil && a.Live }
 
+// Telemetry is a way in which others can see what servers do, besides the audit log.
+type Telemetry struct {
+	Kind string
+	Text string // the kind, and where
+}
+
+// Telemetry returns what the table configures. a may be nil.
+func (a *Audit) Telemetry() (all []Telemetry) {
+	if at := a.MetricsAt(); at != (Metrics{}) {
+		all = append(all, Telemetry{"metrics", "metrics at " + at.String()})
+	}
+	if to := a.TracesTo(); to != (Traces{}) {
+		all = append(all, Telemetry{"traces", "traces to " + to.String()})
+	}
+	if a.HasLiveState() {
+		all = append(all, Telemetry{"live state", "live state for other programs of the user"})
+	}
+	return all
+}
+
 const keyLive = "live"
 
 // readLive reads the key live on a system with that GOOS.
