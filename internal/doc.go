@@ -6,9 +6,11 @@
 //   - protocol: MCP itself: lines and HTTP, sessions, JSON Schema, questions to clients, calls of tools as command lines
 //   - policy: what is served and granted: plugin.toml, bulkhead.toml, the ceiling, trust, what clients are offered
 //   - sandbox: what a module may reach: the file tree, git repositories, web servers
-//   - runtime: executing a call: queues, worker processes and their confinement, the engine, the audit log
+//   - runtime: executing a call: queues, worker processes and their confinement, the engine, the audit log,
+//     metrics, traces, the live state of servers
 //   - authoring: making plugins: build, new, dev, test, conform, record and replay
-//   - admin: administering an installation: add, trust, verify, doctor, configuring clients, the demo
+//   - admin: administering an installation: add, trust, verify, doctor, configuring clients, the
+//     pages in a browser, the demo
 //
 // Between runtime and authoring is package host, the library for programs that embed Bulkhead: Open, Serve, Call, Reload, Watch. On
 // top is cmd/bulkhead, which has a file for each command. Packages of plugins are below sdk, and plugins below plugins; neither

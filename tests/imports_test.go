@@ -168,11 +168,7 @@ var rules = []rule{
 		why:  "tools for authors neither decide grants nor serve clients",
 	},
 	{
-		from: []string{
-			"internal/admin/client", "internal/admin/codecache", "internal/admin/doctor", "internal/admin/explain", "internal/admin/history", "internal/admin/install",
-			"internal/admin/reference", "internal/admin/review",
-		},
-		to:  []string{"host", "internal/runtime/dispatch", "internal/runtime/worker/..."},
+		from: []string{"internal/admin/..."}, to: []string{"host", "internal/runtime/dispatch", "internal/runtime/worker/..."},
 		why: "administration calls no tool of a plugin",
 	},
 	{

@@ -8,7 +8,6 @@
 //   - textedit: lines by offset and replaced ranges, for edits of both
 //   - jsonvalue: decodes JSON without loss, and compares values for tests of plugins
 //   - userfile: reads a file to edit, and replaces it atomically if it is unchanged
-//   - archive: a plain tar whose bytes depend only on the names and contents of its files
 //   - watch: reports changes of files, once they have settled
 //
 // Text and results for people:
@@ -18,15 +17,18 @@
 //   - chart: bars and sparklines as text, charts as SVG
 //   - progress: progress of concurrent tasks
 //   - linequeue: log lines for a writer that may block
+//   - cutjson: shortens JSON so that it stays valid, and marks what is missing
+//
+// Files from elsewhere:
+//   - archive: a plain tar whose bytes depend only on the names and contents of its files
+//   - download: HTTP requests to servers that the user names, with bounds
+//   - signature: signs files and verifies signatures, in the format of minisign
+//   - signedfile: keeps signed files that were fetched, and refuses older ones
 //
 // Addresses, permissions, processes:
 //   - origin: parses and normalizes the origin of a URL
-//   - cutjson: shortens JSON so that it stays valid, and marks what is missing
-//   - download: HTTP requests to servers that the user names, with bounds
 //   - httpheader: checks names and values of HTTP headers
 //   - ownedpath: whether other users can change a file or directory; the format of the state directory
-//   - signature: signs files and verifies signatures, in the format of minisign
-//   - signedfile: keeps signed files that were fetched, and refuses older ones
 //   - filelock: locks between processes
 //   - tempdir: temporary directories that the next process removes if their own is killed
 //   - guard: turns panics into errors

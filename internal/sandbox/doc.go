@@ -23,9 +23,12 @@
 //   - git/worktree/ignore: which paths git ignores
 //   - git/remote: git's HTTP protocol
 //   - git/gitconfig: a repository's configuration
+//   - git/internal/hosterror: the errors of operations on repositories
+//   - git/internal/gittest: repositories for tests
 //   - fetch: http/fetch, requests to granted origins, credentials, redirects, bounds of requests and responses; in the host process
 //   - dial: connects to public addresses only; in the host process
 //   - skills: reads directories of instructions for a model, which the host serves; in the host process
+//   - internal/seam: lets tests act between two system calls
 //
 // Operations of a module arrive in operate.go; a file's way is FS of the Box, vfs, beneath.
 package sandbox

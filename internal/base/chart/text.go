@@ -1,5 +1,5 @@
 // Package chart draws numbers: as text, with Blocks or ASCII, and as SVG for pages and documents. It knows nothing of what the numbers
-// mean. Begin with Glyphs and Lines.
+// mean. Start with Glyphs, Plot and Comparison.
 package chart
 
 import (
