@@ -37,7 +37,7 @@ func (h *Host) prepareMetrics(found *discovery.Found) (metricsChange, error) {
 func (o *observed) prepare(found *discovery.Found, http bool) (metricsChange, error) {
 	c := metricsChange{observed: o, at: found.Audit.MetricsAt()}
 	if c.at.HTTP && !http {
-		c.at = config.Metrics{} // nobody could read them
+		c.at = config.Metrics{} // no client could read them
 	}
 	if c.at == o.at || c.at.Address == "" {
 		return c, nil
@@ -64,7 +64,7 @@ func (o *observed) applyMetrics(c metricsChange) {
 	}
 	o.at, o.own = c.at, c.own
 	switch {
-	case !o.at.HTTP && o.own == nil: // nobody can read them
+	case !o.at.HTTP && o.own == nil: // no client can read them
 		o.metrics.Store(nil)
 	case o.metrics.Load() == nil:
 		o.metrics.Store(metrics.New(o.host.dispatcher.AddMetrics, o.add))

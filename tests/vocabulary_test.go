@@ -33,6 +33,9 @@ func avoidedPhrases(t *testing.T) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(` + strings.Join(phrases, "|") + `)`)
 }
 
+// namesAndWordings are what contains an avoided phrase for a reason: the name of an account of Unix, and a text that modules compare.
+var namesAndWordings = strings.NewReplacer("user nobody", "", "nobody to name as the author", "")
+
 // joined returns text without the line breaks and comment markers that may divide a phrase.
 func joined(text string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, "//", " ")), " ")
@@ -42,7 +45,7 @@ func TestVocabularyIsStandard(t *testing.T) {
 	t.Parallel()
 	avoided := avoidedPhrases(t)
 	check := func(where, text string) {
-		for _, phrase := range avoided.FindAllString(joined(text), -1) {
+		for _, phrase := range avoided.FindAllString(namesAndWordings.Replace(joined(text)), -1) {
 			t.Errorf("%s: %q: use the term of the glossary in CONTRIBUTING.md", where, phrase)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package history counts the calls of an audit log by the hour, plugin, tool and client, so that questions about a long time do not
 // need to read a long log. Open names the log, History.Update counts what is new in it, and Summary and LastUses answer questions.
 //
-// What is stored is derived from the log, which stays the authority: whoever deletes it has it made again. It is kept longer than the
+// What is stored is derived from the log, which stays the authority: if it is deleted, it is made again. It is kept longer than the
 // rotated files of the log are, up to Retention.
 package history
 

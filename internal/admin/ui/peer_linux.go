@@ -42,7 +42,7 @@ func peerIn(peer, local netip.AddrPort, user int, tables ...string) string {
 }
 
 // findSocket finds the socket of the peer of a connection in a table of the kernel, and returns its user. A socket that no process has any
-// more has the inode 0, and the user 0 whoever had it.
+// more has the inode 0, and the user 0 whichever user had it.
 func findSocket(table io.Reader, peer, local netip.AddrPort) (user int, found bool) {
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {

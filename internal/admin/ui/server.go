@@ -157,7 +157,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, token string) {
 		http.Redirect(w, r, s.session.base+"/", http.StatusSeeOther)
 	case linkUsed:
 		s.log.Warn("the link was opened a second time")
-		refuse(w, http.StatusForbidden, "This link was used already. If it was not you who opened it, press Ctrl-C in the terminal: then nobody can use the pages any more. To open them in another browser, run bulkhead ui again.")
+		refuse(w, http.StatusForbidden, "This link was used already. If it was not you who opened it, press Ctrl-C in the terminal: then the pages cannot be used any more. To open them in another browser, run bulkhead ui again.")
 	case linkExpired:
 		refuse(w, http.StatusForbidden, "This link has expired. Run bulkhead ui again.")
 	default:

@@ -23,7 +23,7 @@ func AsNobody(t *testing.T) bool {
 	if os.Geteuid() != 0 {
 		return false
 	}
-	dir, err := os.MkdirTemp("", "bulkhead-nobody-") // t.TempDir is below a directory that only root may search
+	dir, err := os.MkdirTemp("", "bulkhead-user-") // t.TempDir is below a directory that only root may search
 	if err != nil {
 		t.Fatal(err)
 	}
