@@ -173,7 +173,7 @@ func withoutLines(g config.Grant) config.Grant {
 	g.Withheld, g.Cuts = nil, nil
 	g.Approve = slices.Clone(g.Approve)
 	for i := range g.Approve {
-		g.Approve[i].By = ""
+		g.Approve[i].By, g.Approve[i].At = "", config.Position{}
 	}
 	g.HTTP = slices.Clone(g.HTTP)
 	for i := range g.HTTP {

@@ -26,6 +26,8 @@ type Approve struct {
 type Approval struct {
 	Approve        // with one of its fields set
 	By      string // the key that requires it, with its position
+	Key     string
+	At      Position // of the key
 }
 
 // readApprove reads the two keys of t.
@@ -57,13 +59,14 @@ func approveAt(t *tomlfile.Table) map[string]Position {
 	return at
 }
 
-// rules returns the rules of a table. at formats the position of a key.
-func (a Approve) rules(at func(key string) string) (rules []Approval) {
+// rules returns the rules of a table. by names a key with its position, at.
+func (a Approve) rules(by func(key string) string, at func(key string) Position) (rules []Approval) {
+	add := func(rule Approve, key string) { rules = append(rules, Approval{rule, by(key), key, at(key)}) }
 	if a.Writes {
-		rules = append(rules, Approval{Approve{Writes: true}, at(keyApproveWrites)})
+		add(Approve{Writes: true}, keyApproveWrites)
 	}
 	if len(a.Tools) > 0 {
-		rules = append(rules, Approval{Approve{Tools: a.Tools}, at(keyApproveTools)})
+		add(Approve{Tools: a.Tools}, keyApproveTools)
 	}
 	return rules
 }
@@ -71,8 +74,9 @@ func (a Approve) rules(at func(key string) string) (rules []Approval) {
 // approve adds the rules of [defaults] and of the plugin's table.
 func (c *decision) approve(d Defaults) {
 	c.checkTools(keyApproveTools, c.p.Approve.Tools)
-	c.grant.Approve = append(d.Approve.rules(func(key string) string { return fmt.Sprintf("defaults.%s (%s)", key, d.ApproveAt[key]) }),
-		c.p.Approve.rules(func(key string) string { return key + c.at(key) })...)
+	byDefault := func(key string) string { return fmt.Sprintf("defaults.%s (%s)", key, d.ApproveAt[key]) }
+	c.grant.Approve = append(d.Approve.rules(byDefault, func(key string) Position { return d.ApproveAt[key] }),
+		c.p.Approve.rules(func(key string) string { return key + c.at(key) }, c.p.Position)...)
 }
 
 // UnmatchedApprovals returns a warning for each pattern of approve_tools in [defaults] and [[clients]] that matches none of the tools of all
@@ -97,7 +101,7 @@ func UnmatchedApprovals(d Defaults, clients []Client, tools []string) (ps tomlfi
 // approvals adds the rules of b. None is ever removed.
 func (n *narrowing) approvals(b Bounds) {
 	n.grant.Approve = slices.Clone(n.grant.Approve)
-	for _, rule := range b.Approve.rules(b.At) {
+	for _, rule := range b.Approve.rules(b.At, b.Position) {
 		same := func(have Approval) bool { return reflect.DeepEqual(have, rule) }
 		if !slices.ContainsFunc(n.grant.Approve, same) {
 			n.grant.Approve = append(n.grant.Approve, rule)
@@ -118,19 +122,22 @@ func (c *Client) NarrowHost(g Grant) Grant {
 	return n.grant
 }
 
-// ApprovalBy returns the key that requires approval of a request that the plugin with this grant executes: a call of the tool t, or
-// another request if t is nil. It is empty if no approval is needed. The grant decides whether a tool can write, not what the tool claims:
-// the sandbox gives every tool of a plugin the same grant.
-func (g *Grant) ApprovalBy(t *manifest.Tool) string {
+// Approval returns the rule that requires approval of a request that the plugin with this grant executes: a call of the tool t, or
+// another request if t is nil. It is the zero value if no approval is needed. The grant decides whether a tool can write, not what the tool
+// claims: the sandbox gives every tool of a plugin the same grant.
+func (g *Grant) Approval(t *manifest.Tool) Approval {
 	for _, rule := range g.Approve {
 		switch {
 		case rule.Writes && (t != nil && t.Write || g.CanWrite()):
-			return rule.By
+			return rule
 		case t != nil:
 			if _, named := firstMatch(rule.Tools, t.Name); named {
-				return rule.By
+				return rule
 			}
 		}
 	}
-	return ""
+	return Approval{}
 }
+
+// ApprovalBy returns the key of Approval; empty if no approval is needed.
+func (g *Grant) ApprovalBy(t *manifest.Tool) string { return g.Approval(t).By }

@@ -19,6 +19,8 @@ import (
 type Clients struct {
 	Tables []Client // in the order of the config: the first that matches a principal decides
 	Others string   // what clients get that no table matches, if there is a table: othersNone or othersAll
+	// OthersAt is the position of other_clients, or of [http]; the zero value: neither is set.
+	OthersAt Position
 }
 
 // Values of the key other_clients in [http].
@@ -141,7 +143,7 @@ func (c Clients) Unresolved(resolve func(path string) (string, error)) []string 
 
 // WithoutLines returns c without what only messages use: two configs whose comments differ have equal results.
 func (c Clients) WithoutLines() Clients {
-	c.Tables = slices.Clone(c.Tables)
+	c.Tables, c.OthersAt = slices.Clone(c.Tables), Position{}
 	for i := range c.Tables {
 		b := &c.Tables[i].Bounds
 		b.File, b.Key, b.Lines, b.Line = "", "", nil, 0
@@ -203,7 +205,7 @@ func (c *Config) readClients(root *tomlfile.Table) {
 			Metrics:   t.Bool(keyMetrics, false),
 			Bounds:    readBounds(t, checkClientPath),
 		}
-		for _, key := range []string{"plugins", "projects", keyMetrics} {
+		for _, key := range slices.Concat(client.Keys, []string{keyMetrics}) {
 			client.Lines[key] = t.LineOf(key)
 		}
 		switch first := c.Clients.Table(client.Name); {
@@ -222,6 +224,9 @@ func (c *Config) readOthers(http *tomlfile.Table) {
 	others := http.OneOf("other_clients", othersNone, othersAll)
 	if len(c.Clients.Tables) > 0 {
 		c.Clients.Others = others
+		if http.Present() {
+			c.Clients.OthersAt = Position{http.FileOf("other_clients"), http.LineOf("other_clients")}
+		}
 	} else if http.Has("other_clients") {
 		http.Fault("other_clients", "has no effect without [[clients]]", "add [[clients]], or remove it")
 	}

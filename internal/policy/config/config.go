@@ -308,6 +308,7 @@ type Withheld struct {
 	Tool manifest.Tool
 	Why  string
 	At   Position // the line that withholds it; the zero value if no line is the reason
+	Key  string   // the key in that line, or the absent key of its table; empty: no key is the reason
 }
 
 // Mount is a granted directory.

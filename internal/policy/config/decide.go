@@ -126,7 +126,7 @@ func (c *decision) tools() {
 	c.checkTools("deny_tools", c.p.DenyTools)
 	for _, t := range c.m.Tools {
 		if why, key := c.withhold(t); why != "" {
-			c.grant.Withheld = append(c.grant.Withheld, Withheld{Tool: t, Why: why, At: c.p.Position(key)})
+			c.grant.Withheld = append(c.grant.Withheld, Withheld{Tool: t, Why: why, At: c.p.Position(key), Key: key})
 			continue
 		}
 		c.grant.Tools = append(c.grant.Tools, t)

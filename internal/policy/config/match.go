@@ -43,7 +43,7 @@ func AuthOf(p *call.Principal) string {
 		return authOAuth
 	case p.Name != "":
 		return authToken
-	case p.ID == authBearer:
+	case p.ID == call.BearerID:
 		return authBearer
 	}
 	return authNone

@@ -128,7 +128,7 @@ func (n *narrowing) tools(b Bounds) {
 			offered = append(offered, t)
 			continue
 		}
-		n.grant.Withheld = append(n.grant.Withheld, Withheld{Tool: t, Why: why, At: b.Position(key)})
+		n.grant.Withheld = append(n.grant.Withheld, Withheld{Tool: t, Why: why, At: b.Position(key), Key: key})
 	}
 	n.grant.Tools = offered
 }
