@@ -231,7 +231,7 @@ func (h *Host) reportChange(old, next *catalog.Catalog) {
 	names := func(in, notIn *catalog.Catalog) []string {
 		names := []string{}
 		for _, p := range in.Plugins {
-			if !slices.ContainsFunc(notIn.Plugins, func(other *catalog.Plugin) bool { return other.Name == p.Name }) {
+			if notIn.Plugin(p.Name) == nil {
 				names = append(names, p.Name)
 			}
 		}
@@ -239,8 +239,8 @@ func (h *Host) reportChange(old, next *catalog.Catalog) {
 	}
 	changed := []string{}
 	for _, p := range next.Plugins {
-		i := slices.IndexFunc(old.Plugins, func(before *catalog.Plugin) bool { return before.Name == p.Name })
-		if i >= 0 && !p.Equal(old.Plugins[i]) && (p.Problem == "" || p.Problem != old.Plugins[i].Problem) {
+		before := old.Plugin(p.Name)
+		if before != nil && !p.Equal(before) && (p.Problem == "" || p.Problem != before.Problem) {
 			changed = append(changed, p.Name)
 		}
 	}

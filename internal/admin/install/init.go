@@ -259,8 +259,7 @@ func (s *Setup) complete(o discovery.Options) error {
 	}
 	s.audit = view.Audit
 	for i := range s.Plugins {
-		at := slices.IndexFunc(view.Plugins, func(p *catalog.Plugin) bool { return p.Name == s.Plugins[i].Name })
-		p := view.Plugins[at]
+		p := view.Plugin(s.Plugins[i].Name)
 		if err := p.Problems.Err(); err != nil {
 			return &usage.Error{Err: err}
 		}

@@ -74,11 +74,11 @@ func ProposeMigration(o discovery.Options, m Migration) (*Setup, error) {
 	}
 	for _, s := range m.Servers {
 		inConfig := func(p SetupPlugin) bool { return p.Name == s.Plugin && p.InConfig }
-		at := slices.IndexFunc(view.Plugins, func(p *catalog.Plugin) bool { return p.Name == s.Plugin })
-		if at < 0 || len(s.Left) > 0 || !slices.ContainsFunc(setup.Plugins, inConfig) {
+		p := view.Plugin(s.Plugin)
+		if p == nil || len(s.Left) > 0 || !slices.ContainsFunc(setup.Plugins, inConfig) {
 			continue
 		}
-		for _, lack := range m.lacks(view.Plugins[at], s.Grants) {
+		for _, lack := range m.lacks(p, s.Grants) {
 			s.Leave("%s is in %s already, and its table is not changed: add %s to it", s.Plugin, setup.Config, lack)
 		}
 	}

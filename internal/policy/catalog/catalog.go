@@ -104,6 +104,14 @@ func (c *Catalog) Tool(name string) *Tool {
 	return t
 }
 
+// Plugin returns the plugin called name, nil if there is none.
+func (c *Catalog) Plugin(name string) *Plugin {
+	if i := slices.IndexFunc(c.Plugins, func(p *Plugin) bool { return p.Name == name }); i >= 0 {
+		return c.Plugins[i]
+	}
+	return nil
+}
+
 // WhyUnknown returns the reason why no plugin answers a request for name, if it may be disclosed, else "". A withheld
 // tool must look to clients like one that does not exist, so no reason is given for it.
 func (c *Catalog) WhyUnknown(method, name string) string {

@@ -71,8 +71,8 @@ func (c *Catalog) WithKey(key Key) *Catalog {
 func (c *Catalog) ReportBeside(other *Catalog) {
 	for _, p := range c.Plugins {
 		var known []remark
-		if i := slices.IndexFunc(other.Plugins, func(o *Plugin) bool { return o.Name == p.Name }); i >= 0 {
-			known = other.Plugins[i].remarks()
+		if same := other.Plugin(p.Name); same != nil {
+			known = same.remarks()
 		}
 		for _, r := range p.remarks() {
 			if !slices.Contains(known, r) {
