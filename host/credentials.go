@@ -50,11 +50,10 @@ type credentials struct {
 func (h *Host) openCredentials(settings config.HTTPServer) (*credentials, error) {
 	c := &credentials{settings: settings, system: h.options.System, log: h.options.Log, tokens: bearer.NewTokens(gateway.TokenHolder), share: h.gateway.ShareState}
 	if settings.Tokens {
-		state, err := discovery.StateDir(c.system)
-		if err != nil {
+		var err error
+		if c.named, err = discovery.NamedTokens(c.system); err != nil {
 			return nil, usage.Errorf("the named tokens: %w", err)
 		}
-		c.named = bearer.In(state)
 	}
 	if settings.TokenFile != "" && isOpenToAll(settings.TokenFile) {
 		c.log.Warn("all users of this machine can read the file of the bearer token: run chmod o-rwx FILE, and make a new token", "file", settings.TokenFile)

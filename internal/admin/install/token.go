@@ -26,11 +26,11 @@ func CheckTokenName(name string) error { return bearer.CheckName(name) }
 
 // NamedTokens returns the file of the user's named tokens.
 func NamedTokens(s discovery.System) (bearer.File, error) {
-	state, err := discovery.StateDir(s)
+	file, err := discovery.NamedTokens(s)
 	if err != nil {
 		return bearer.File{}, usage.Errorf("%w", err)
 	}
-	return bearer.In(state), nil
+	return file, nil
 }
 
 // NewNamedToken makes a named token that is valid until expires, if that is not nil. unrecorded says why the audit log of the config in force has

@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/store"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 )
 
 // envProject is the variable that names the project if no option does.
@@ -179,6 +180,15 @@ func cacheDir(s System) string { return ownDir(s, "XDG_CACHE_HOME", defaultCache
 // StateDir returns the directory of the plugins' state and of the trust records; "" and no error if there is no
 // location for it. The error says why an existing directory must not be used.
 func StateDir(s System) (string, error) { return checkedDir(s, stateDir, ownedpath.CheckState) }
+
+// NamedTokens returns the file of the user's named tokens.
+func NamedTokens(s System) (bearer.File, error) {
+	state, err := StateDir(s)
+	if err != nil {
+		return bearer.File{}, err
+	}
+	return bearer.In(state), nil
+}
 
 // CacheDir returns the directory of compiled modules; "" and no error if there is no location for it. The error says
 // why the directory must not be used: it contains native code, so no other user may be able to change it.

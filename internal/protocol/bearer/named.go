@@ -35,7 +35,7 @@ func CheckName(name string) error {
 	if !valid {
 		return fmt.Errorf("a name has 1 to %d letters, digits, - and _, and does not begin with -", maxName)
 	}
-	if name == "bearer" || name == "local" { // with which configs and commands name the single token, and clients without one
+	if name == call.BearerID || name == call.LocalID { // with which configs and commands name the single token, and clients without one
 		return fmt.Errorf("%s is not the name of a token, but stands for the clients with the single token, or without one", name)
 	}
 	return nil

@@ -77,6 +77,12 @@ type Sender struct {
 	Traceparent, Tracestate string
 }
 
+// The IDs of the principals that have no ID of their own.
+const (
+	LocalID  = "local"  // the user who runs the host; over HTTP a client at a loopback address without a token
+	BearerID = "bearer" // a client with the token of token_file or token_env
+)
+
 // Principal is on whose behalf a request is made, as the transport has authenticated it. It is immutable. Sessions, streams, cursors and
 // questions belong to its ID. What a request may do is decided with the request's own principal, since the claims of one ID can change
 // from one request to the next.

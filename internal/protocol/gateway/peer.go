@@ -12,8 +12,8 @@ import (
 
 // The principals that the transports authenticate.
 var (
-	LocalUser   = &call.Principal{ID: "local"}  // the user who runs the host
-	TokenHolder = &call.Principal{ID: "bearer"} // a client that knows the bearer token of the HTTP transport
+	LocalUser   = &call.Principal{ID: call.LocalID}  // the user who runs the host
+	TokenHolder = &call.Principal{ID: call.BearerID} // a client that knows the bearer token of the HTTP transport
 )
 
 // Peer takes the messages that belong to one request: its response, and messages that precede it. A transport may use
