@@ -39,21 +39,36 @@ const (
 )
 
 // Explain decides on an absolute path as a Box with a grant would, by the same walk; own are absolute paths of the host's files and
-// directories, see Hidden.Own. It is for the host process, since it opens the granted directories by path. It changes nothing.
+// directories, see Hidden.Own. It is for the host process, since it opens the granted directories by path. It looks at nothing outside of
+// them, and changes nothing.
 func Explain(grant config.Grant, own []string, path string) (Verdict, error) {
-	mounts, err := realMounts(grant.FS)
+	mounts, err := realMounts(grant.FS, RealPath)
 	if err != nil {
 		return Verdict{}, err
 	}
+	return verdict(mounts, grant.Deny, realPaths(own), path, true)
+}
+
+// ExplainName is like Explain, but decides by the names alone: it looks at no file, and follows no symbolic link.
+func ExplainName(grant config.Grant, own []string, path string) (Verdict, error) {
+	mounts, err := realMounts(grant.FS, func(path string) (string, error) { return filepath.Clean(path), nil })
+	if err != nil {
+		return Verdict{}, err
+	}
+	return verdict(mounts, grant.Deny, platform.TreePaths(own), path, false)
+}
+
+// verdict decides on a path by the mounts, which are opened if open is set. own are resolved paths in the file tree.
+func verdict(mounts []realMount, deny, own []string, path string, open bool) (Verdict, error) {
 	var paths []string
 	for _, m := range mounts {
 		paths = append(paths, m.real)
 	}
-	h, err := newHidden(paths, Hidden{Patterns: grant.Deny, Own: realPaths(own)})
+	h, err := newHidden(paths, Hidden{Patterns: deny, Own: own})
 	if err != nil {
 		return Verdict{}, err
 	}
-	access, err := accessTo(mounts, h, path)
+	access, err := accessTo(mounts, h, path, open)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("%s: %w", path, usage.Cause(err))
 	}
@@ -67,11 +82,8 @@ func Explain(grant config.Grant, own []string, path string) (Verdict, error) {
 		v.Rule = RuleAbove
 	case i < 0:
 		v.Rule = RuleOutside
-		if real, err := realPath(filepath.Clean(path)); err == nil {
-			v.Path = real
-		}
 	case access.Hidden:
-		v.Rule, v.Own, v.Pattern = h.reason(access.Path, access.Mount, grant.Deny)
+		v.Rule, v.Own, v.Pattern = h.reason(access.Path, access.Mount, deny)
 	case !v.Read:
 		v.Rule = RuleOutside
 	case v.Write:
@@ -84,17 +96,19 @@ func Explain(grant config.Grant, own []string, path string) (Verdict, error) {
 	return v, nil
 }
 
-// accessTo decides on a path by a file tree of the mounts.
-func accessTo(granted []realMount, h *hidden, path string) (vfs.Access, error) {
+// accessTo decides on a path by a file tree of the mounts, which are opened if open is set.
+func accessTo(granted []realMount, h *hidden, path string, open bool) (vfs.Access, error) {
 	var mounts []vfs.Mount
 	for _, m := range granted {
-		real := platform.HostPath(m.real)
-		mount := vfs.Mount{Path: m.real, Aliases: m.aliases, Write: m.Access == manifest.ReadWrite, InGit: vfs.InGitDirectory(real)}
+		mount := vfs.Mount{Path: m.real, Aliases: m.aliases, Write: m.Access == manifest.ReadWrite}
 		// A directory that cannot be opened has the rules of one that does not exist.
-		if info, err := os.Lstat(real); err == nil && info.IsDir() {
-			if dir, err := os.Open(real); err == nil {
-				defer func() { _ = dir.Close() }() // it is only read
-				mount.Dir = dir
+		if real := platform.HostPath(m.real); open {
+			mount.InGit = vfs.InGitDirectory(real)
+			if info, err := os.Lstat(real); err == nil && info.IsDir() {
+				if dir, err := os.Open(real); err == nil {
+					defer func() { _ = dir.Close() }() // it is only read
+					mount.Dir = dir
+				}
 			}
 		}
 		mounts = append(mounts, mount)
@@ -128,12 +142,12 @@ type realMount struct {
 	aliases []string // granted paths of the directory, in the file tree
 }
 
-// realMounts resolves the granted directories. If two granted paths resolve to one directory, write access wins. A
+// realMounts resolves the granted directories by the function resolve. If two granted paths resolve to one directory, write access wins. A
 // granted path that resolves into the plugin's state directory counts as part of the state directory.
-func realMounts(granted []config.Mount) ([]realMount, error) {
+func realMounts(granted []config.Mount, resolve func(path string) (string, error)) ([]realMount, error) {
 	var out []realMount
 	for _, m := range granted {
-		real, err := realPath(m.Path)
+		real, err := resolve(m.Path)
 		if err != nil {
 			return nil, fmt.Errorf("granted directory %s: %w", m.Path, usage.Cause(err))
 		}
@@ -160,7 +174,7 @@ func realMounts(granted []config.Mount) ([]realMount, error) {
 func realPaths(paths []string) []string {
 	var out []string
 	for _, path := range paths {
-		if real, err := realPath(path); err == nil {
+		if real, err := RealPath(path); err == nil {
 			path = real
 		}
 		out = append(out, platform.TreePath(path))
@@ -168,8 +182,8 @@ func realPaths(paths []string) []string {
 	return out
 }
 
-// realPath resolves a path whose last components need not exist.
-func realPath(path string) (string, error) {
+// RealPath resolves the symbolic links of a path whose last components need not exist.
+func RealPath(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if !os.IsNotExist(err) {
 		return real, err
@@ -181,7 +195,7 @@ func realPath(path string) (string, error) {
 	if _, lerr := os.Lstat(path); lerr == nil {
 		return "", err // a dangling symbolic link: it is unknown what its target will be
 	}
-	real, err = realPath(parent)
+	real, err = RealPath(parent)
 	if err != nil {
 		return "", err
 	}

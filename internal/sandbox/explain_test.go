@@ -266,10 +266,28 @@ func TestExplainNamesFirstPatternThatHides(t *testing.T) {
 	}
 }
 
-func TestExplainResolvesPathsOutsideOfGrants(t *testing.T) {
+// TestExplainResolvesNothingOutsideOfGrants has symbolic links outside, which could be those of an automounter.
+func TestExplainResolvesNothingOutsideOfGrants(t *testing.T) {
 	w := newWorld(t)
-	for path, want := range map[string]string{"$W/link/f": "$W/work/f", "$W/dangling/f": "$W/dangling", "$W/loop": "$W/loop"} {
-		if v, err := Explain(w.grant("r $W/other"), nil, w.path(path)); err != nil || v.Rule != RuleOutside || v.Path != w.path(want) {
+	for _, path := range []string{"$W/link/f", "$W/dangling/f", "$W/loop"} {
+		if v, err := Explain(w.grant("r $W/other"), nil, w.path(path)); err != nil || v.Rule != RuleOutside || v.Path == w.path("$W/work/f") {
+			t.Errorf("%s: got %+v, %v", path, v, err)
+		}
+	}
+	if real, err := RealPath(w.path("$W/link/f")); err != nil || real != w.path("$W/work/f") {
+		t.Errorf("got %s, %v", real, err)
+	}
+}
+
+// TestExplainNameLooksAtNoFile grants a symbolic link: its name decides, and not its target.
+func TestExplainNameLooksAtNoFile(t *testing.T) {
+	w := newWorld(t)
+	grant := w.grant("rw $W/link", "r $W/link/ro")
+	grant.Deny = []string{"**/.env"}
+	for path, want := range map[string]Rule{
+		"$W/link/f": RuleGranted, "$W/link/ro/f": RuleReadOnly, "$W/link/.env": RuleHidden, "$W/link/own": RuleOwn, "$W/link/.git/config": RuleGit, "$W/work/f": RuleOutside, "$W": RuleAbove,
+	} {
+		if v, err := ExplainName(grant, []string{w.path("$W/link/own")}, w.path(path)); err != nil || v.Rule != want {
 			t.Errorf("%s: got %+v, %v; want %s", path, v, err, want)
 		}
 	}

@@ -111,7 +111,7 @@ func openGrant(s Setup) (Config, error) {
 func openMount(granted config.Mount) (vfs.Mount, error) {
 	m := vfs.Mount{Write: granted.Access == manifest.ReadWrite}
 	var err error
-	if m.Path, err = realPath(granted.Path); err != nil {
+	if m.Path, err = RealPath(granted.Path); err != nil {
 		return m, err
 	}
 	if alias := filepath.Clean(granted.Path); alias != m.Path {
@@ -190,7 +190,7 @@ func creator(path string) (func(context.Context) (*os.File, error), error) {
 
 func (c *Config) openRepos(granted []config.Git) error {
 	for _, g := range granted {
-		real, err := realPath(g.Repo)
+		real, err := RealPath(g.Repo)
 		if err != nil {
 			return fmt.Errorf("granted repository %s: %w", g.Repo, err)
 		}

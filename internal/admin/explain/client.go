@@ -13,7 +13,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/oauth"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
@@ -22,23 +21,19 @@ import (
 
 // Client says which [[clients]] table decides for a client over HTTP.
 type Client struct {
-	Name     string        `json:"name"`
-	Admitted bool          `json:"admitted"`        // whether the client is granted anything
-	Table    string        `json:"table,omitempty"` // name of the table; empty: none decides
-	By       string        `json:"by"`              // the line that decides, or the rule
-	Projects []string      `json:"projects,omitzero"`
-	Quota    *config.Quota `json:"quota,omitempty"`
-	Metrics  bool          `json:"metrics,omitempty"` // whether the client may read the metrics of the server
+	Name string `json:"name"`
+	// Principal is what the audit log calls the client; empty: there is no token of this name, or there are several.
+	Principal string        `json:"principal,omitempty"`
+	Admitted  bool          `json:"admitted"`        // whether the client is granted anything
+	Table     string        `json:"table,omitempty"` // name of the table; empty: none decides
+	By        string        `json:"by"`              // the line that decides, or the rule
+	Projects  []string      `json:"projects,omitzero"`
+	Quota     *config.Quota `json:"quota,omitempty"`
+	Metrics   bool          `json:"metrics,omitempty"` // whether the client may read the metrics of the server
 
 	table *config.Client
 	dir   string // value of ${client}
 }
-
-// The names of the principals that have no name of their own.
-const (
-	clientLocal  = "local"  // a client at a loopback address without a token
-	clientBearer = "bearer" // the token of token_file or token_env
-)
 
 // maxClaimsFile bounds a file of claims, in bytes: no server accepts a JWT of that size.
 const maxClaimsFile = 64 << 10
@@ -50,7 +45,7 @@ const unknownDir = "(client)"
 // JWT. A path has a separator, or ends in .json. The principal of a name has no ID, unless there is exactly one token of that name.
 func ParseClient(o discovery.Options, text string) (*call.Principal, error) {
 	switch {
-	case text == clientLocal, text == clientBearer:
+	case text == call.LocalID, text == call.BearerID:
 		return &call.Principal{ID: text}, nil
 	case strings.ContainsRune(text, '/') || strings.ContainsRune(text, filepath.Separator) || strings.HasSuffix(text, ".json"):
 		p, err := readClaims(text)
@@ -66,11 +61,11 @@ func ParseClient(o discovery.Options, text string) (*call.Principal, error) {
 
 // idOf returns the id of the only token with a name; empty if there is none, or if there are several.
 func idOf(o discovery.Options, name string) string {
-	state, err := discovery.StateDir(o.System)
+	file, err := discovery.NamedTokens(o.System)
 	if err != nil {
 		return ""
 	}
-	named, _ := bearer.In(state).Read() // the command explains the config, whatever the state of the tokens
+	named, _ := file.Read() // the command explains the config, whatever the state of the tokens
 	id := ""
 	for _, token := range named {
 		if token.Name == name && id != "" {
@@ -101,7 +96,7 @@ func readClaims(file string) (*call.Principal, error) {
 // FindClient returns which table of base decides for the principal p, which the user calls name.
 func FindClient(base *catalog.Catalog, name string, p *call.Principal) Client {
 	table, admitted := base.Clients.Of(p)
-	c := Client{Name: name, Admitted: admitted, table: table, dir: unknownDir}
+	c := Client{Name: name, Principal: p.ID, Admitted: admitted, table: table, dir: unknownDir}
 	if p.ID != "" {
 		c.dir = config.ClientDir(p)
 	}
@@ -127,8 +122,8 @@ func (c Client) AllowsProject(name string) bool {
 	return c.Admitted && (c.table == nil || c.table.AllowsProject(name))
 }
 
-// plugin returns p, of the complete catalog base, as the client gets it. why is the reason why the client does not get it.
-func (c Client) plugin(base *catalog.Catalog, p *catalog.Plugin) (_ *catalog.Plugin, why review.Reason) {
+// Plugin returns p, of the complete catalog base, as the client gets it. why is the reason why the client does not get it.
+func (c Client) Plugin(base *catalog.Catalog, p *catalog.Plugin) (_ *catalog.Plugin, why review.Reason) {
 	switch {
 	case !c.Admitted:
 		return p, review.Reason{By: c.By}

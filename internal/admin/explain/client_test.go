@@ -4,9 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/oauth"
 )
 
 // TestClaimsNameTheGroupsOfAServer checks that a file of claims has the groups that a server reads in a token with these claims.
@@ -28,5 +32,60 @@ func TestClaimsNameTheGroupsOfAServer(t *testing.T) {
 		if !slices.Equal(p.Groups, want) {
 			t.Errorf("groups = %s: got %q, want %q", groups, p.Groups, want)
 		}
+	}
+}
+
+// TestClientHasPrincipalOfTheAuditLog has a JWT, a client without a token, a named token, and two tokens of one name.
+func TestClientHasPrincipalOfTheAuditLog(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "claims.json")
+	if err := os.WriteFile(file, []byte(`{"iss": "https://id.example", "sub": "ann"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	o := discovery.Options{System: discovery.System{Dir: home, LookupEnv: func(name string) (string, bool) { return home, name == "HOME" }}}
+	tokens, err := discovery.NamedTokens(o.System)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"local": "local", "twice": "", "none": ""}
+	for _, name := range []string{"once", "twice", "twice"} {
+		_, made, err := tokens.New(t.Context(), name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "once" {
+			want[name] = made.PrincipalID()
+		}
+	}
+	jwt, err := oauth.Principal([]byte(`{"iss": "https://id.example", "sub": "ann"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want[file] = jwt.ID
+	for client, principal := range want {
+		p, err := ParseClient(o, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := FindClient(&catalog.Catalog{Found: &discovery.Found{}}, client, p); got.Principal != principal {
+			t.Errorf("%s: got %q, want %q", client, got.Principal, principal)
+		}
+	}
+}
+
+// TestResolverOfClientsResolvesEachPathOnce has the same directory for several clients, and one that a client narrows.
+func TestResolverOfClientsResolvesEachPathOnce(t *testing.T) {
+	n := 0
+	r := remembering(func(_, path string, within []string) review.Place {
+		n++
+		return review.Place{Resolved: path + strings.Join(within, " ")}
+	})
+	for range 3 {
+		if r(review.Folder, "/a", nil).Resolved != "/a" || r(review.Folder, "/a", []string{"/b"}).Resolved != "/a/b" || r(review.Repository, "/a", nil).Resolved != "/a" {
+			t.Error("another place")
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d paths were resolved, want 3", n)
 	}
 }

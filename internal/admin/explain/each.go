@@ -1,6 +1,9 @@
 package explain
 
 import (
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -23,8 +26,9 @@ const (
 // table of [[clients]], and for those that no table matches, if they are granted anything.
 func EachClient(o discovery.Options, v *catalog.Catalog) []Granted {
 	local := Granted{Client: Client{Name: ThisUser, Admitted: true, By: "clients that start the server themselves: no table of [[clients]] is about them"}}
+	resolver := remembering(NewResolver(v.Places, v.Plugins))
 	for _, p := range v.Plugins {
-		local.Plugins = append(local.Plugins, PolicyOf(o, v, p))
+		local.Plugins = append(local.Plugins, policyOf(p, subjectOf(o, v, p, resolver)))
 	}
 	all := []Granted{local}
 	if len(v.Clients.Tables) == 0 {
@@ -37,27 +41,41 @@ func EachClient(o discovery.Options, v *catalog.Catalog) []Granted {
 		if !c.AllowsProject("") {
 			c.By += "; only for projects of [[projects]], and not for the server's own"
 		}
-		all = append(all, c.granted(o, v, t.Position("")))
+		all = append(all, c.granted(o, v, resolver, t.Position("")))
 	}
 	if v.Clients.AdmitsOthers() {
 		c := Client{Name: Others, Admitted: true, By: `no table of [[clients]] matches, and other_clients = "all"`}
-		all = append(all, c.granted(o, v, config.Position{}))
+		all = append(all, c.granted(o, v, resolver, config.Position{}))
 	}
 	return all
 }
 
-func (c Client) granted(o discovery.Options, v *catalog.Catalog, at config.Position) Granted {
+func (c Client) granted(o discovery.Options, v *catalog.Catalog, resolver review.Resolver, at config.Position) Granted {
 	g := Granted{Client: c, At: at}
 	for _, p := range v.Plugins {
-		g.Plugins = append(g.Plugins, c.policy(o, v, p))
+		g.Plugins = append(g.Plugins, c.policy(o, v, p, resolver))
 	}
 	return g
 }
 
+// remembering returns a Resolver that resolves each path once: the tables of [[clients]] mostly grant the same directories.
+func remembering(r review.Resolver) review.Resolver {
+	known := map[string]review.Place{}
+	return func(kind, path string, within []string) review.Place {
+		key := fmt.Sprintf("%s %q %q", kind, path, within)
+		place, ok := known[key]
+		if !ok {
+			place = r(kind, path, within)
+			known[key] = place
+		}
+		return place
+	}
+}
+
 // policy returns what the plugin p of v is granted for the client.
-func (c Client) policy(o discovery.Options, v *catalog.Catalog, p *catalog.Plugin) PluginPolicy {
-	p, why := c.plugin(v, p)
-	described := PolicyOf(o, v, p)
+func (c Client) policy(o discovery.Options, v *catalog.Catalog, p *catalog.Plugin, resolver review.Resolver) PluginPolicy {
+	p, why := c.Plugin(v, p)
+	described := policyOf(p, subjectOf(o, v, p, resolver))
 	if why.By != "" {
 		described.Problem, described.Policy, described.Cuts = why.By, nil, nil
 	}

@@ -97,33 +97,34 @@ func GrantsOf(o discovery.Options, view *catalog.Catalog, q Question) (_ Policie
 		found := FindClient(view, q.Client, p)
 		out.Client = &found
 	}
-	if q == (Question{Client: q.Client, OfClient: q.OfClient}) {
+	if q.Plugin == "" && q.asked() == "" {
 		out.Skills = skillsOf(view, out.Client)
 	}
 	var names []string
+	resolver := NewResolver(view.Places, view.Plugins)
 	for _, s := range view.Plugins {
 		if names = append(names, s.Name); q.Plugin != "" && q.Plugin != s.Name {
 			continue
 		}
-		if q == (Question{Plugin: q.Plugin, Client: q.Client, OfClient: q.OfClient}) {
+		if q.asked() == "" {
 			if out.Client != nil {
-				out.Plugins = append(out.Plugins, out.Client.policy(o, view, s))
+				out.Plugins = append(out.Plugins, out.Client.policy(o, view, s, resolver))
 			} else {
-				out.Plugins = append(out.Plugins, PolicyOf(o, view, s))
+				out.Plugins = append(out.Plugins, policyOf(s, subjectOf(o, view, s, resolver)))
 			}
 			continue
 		}
 		var why review.Reason
 		if out.Client != nil {
-			s, why = out.Client.plugin(view, s)
+			s, why = out.Client.Plugin(view, s)
 		}
 		if why.By != "" {
-			if asked := q.asked(); q.Tool == "" || s.Manifest != nil && len(tools(SubjectOf(o, view, s), q.Tool)) > 0 {
+			if asked := q.asked(); q.Tool == "" || s.Manifest != nil && len(tools(subjectOf(o, view, s, resolver), q.Tool)) > 0 {
 				out.Answers = append(out.Answers, review.Answer{Plugin: s.Name, Asked: asked, Why: why.By, At: why.At})
 			}
 			continue
 		}
-		answers, err := answer(o, view, s, q)
+		answers, err := answer(o, view, subjectOf(o, view, s, resolver), s, q)
 		if err != nil {
 			return Policies{}, err
 		}
@@ -141,7 +142,13 @@ func GrantsOf(o discovery.Options, view *catalog.Catalog, q Question) (_ Policie
 	return out, nil
 }
 
+// PolicyOf returns what the plugin s of v, or s as a client gets it, is granted.
 func PolicyOf(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin) PluginPolicy {
+	return policyOf(s, SubjectOf(o, v, s))
+}
+
+// policyOf returns what a plugin is granted that is the subject about.
+func policyOf(s *catalog.Plugin, about review.Subject) PluginPolicy {
 	p := PluginPolicy{
 		Name: s.Name, Dir: s.Entry.Path, From: s.Entry.From, At: s.Entry.At(""), Pinned: s.Entry.SHA256 != "", Problem: s.Problem, Warnings: s.Problems.Warnings(),
 	}
@@ -149,22 +156,26 @@ func PolicyOf(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin) Plugin
 		p.Version = s.Manifest.Version
 	}
 	if s.Problems.Err() == nil {
-		effective := review.Effective(SubjectOf(o, v, s))
+		effective := review.Effective(about)
 		p.Policy, p.Cuts = &effective, s.Grant.Cuts
 	}
 	return p
 }
 
+// SubjectOf returns the plugin s of v, or s as a client gets it, as package review describes it.
 func SubjectOf(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin) review.Subject {
+	return subjectOf(o, v, s, NewResolver(v.Places, v.Plugins))
+}
+
+func subjectOf(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin, resolver review.Resolver) review.Subject {
 	return review.Subject{
 		Manifest: s.Manifest, Entry: s.Entry, Defaults: v.Defaults, Grant: s.Grant, Places: v.Places, Config: v.Config, FlagEnv: o.Env,
-		Resolver: NewResolver(v.Places, v.Plugins),
+		Resolver: resolver,
 	}
 }
 
 // answer answers a question for one plugin; nil if the question does not apply to it.
-func answer(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin, q Question) ([]review.Answer, error) {
-	about := SubjectOf(o, v, s)
+func answer(o discovery.Options, v *catalog.Catalog, about review.Subject, s *catalog.Plugin, q Question) ([]review.Answer, error) {
 	if s.Problems.Err() != nil || s.Grant.LeftOut != "" {
 		if q.Tool != "" && (s.Manifest == nil || len(tools(about, q.Tool)) == 0) {
 			return nil, nil
@@ -231,12 +242,23 @@ func tools(about review.Subject, name string) []review.Answer {
 	return nil
 }
 
-// Paths answers whether the plugin can read a path, and whether it can write it.
+// Paths answers whether the plugin can read a path of the user, and whether it can write it.
 func Paths(o discovery.Options, v *catalog.Catalog, about review.Subject, asked string) ([]review.Answer, error) {
 	path, err := discovery.Absolute(o, asked)
 	if err != nil {
 		return nil, err
 	}
+	return paths(v, about, path, sandbox.RealPath)
+}
+
+// UntrustedPaths is like Paths for an absolute path that a module has chosen: nothing is looked at outside of the granted directories, where
+// already a look can contact another machine.
+func UntrustedPaths(v *catalog.Catalog, about review.Subject, path string) ([]review.Answer, error) {
+	return paths(v, about, path, func(path string) (string, error) { return path, nil })
+}
+
+// paths answers for an absolute path. resolve is called for one that is in no granted directory.
+func paths(v *catalog.Catalog, about review.Subject, path string, resolve func(path string) (string, error)) ([]review.Answer, error) {
 	if why := refusedGrantReason(about); why != "" {
 		return []review.Answer{{Asked: path, Access: "read", Why: why}, {Asked: path, Access: "write", Why: why}}, nil
 	}
@@ -244,14 +266,20 @@ func Paths(o discovery.Options, v *catalog.Catalog, about review.Subject, asked 
 	if err != nil {
 		return nil, usage.Errorf("%w", err)
 	}
+	granted, mount := review.Reason{}, ""
+	switch {
+	case verdict.Mount != nil:
+		mount = verdict.Mount.Path
+		granted = about.FolderBy(*verdict.Mount)
+		granted.By = fmt.Sprintf("it is in %s: %s", mount, granted.By)
+	case verdict.Rule == sandbox.RuleOutside:
+		if real, err := resolve(path); err == nil {
+			verdict.Path = real
+		}
+	}
 	shown := path
 	if verdict.Path != path {
 		shown += " (which is " + verdict.Path + ")"
-	}
-	granted := review.Reason{}
-	if verdict.Mount != nil {
-		granted = about.FolderBy(*verdict.Mount)
-		granted.By = fmt.Sprintf("it is in %s: %s", verdict.Mount.Path, granted.By)
 	}
 	read, write := granted, explainPath(verdict, about, granted)
 	if verdict.Rule == sandbox.RuleOutside && verdict.Path != path {
@@ -263,8 +291,8 @@ func Paths(o discovery.Options, v *catalog.Catalog, about review.Subject, asked 
 		read = write
 	}
 	return []review.Answer{
-		{Asked: shown, Access: "read", Allowed: verdict.Read, Why: read.By, At: read.At},
-		{Asked: shown, Access: "write", Allowed: verdict.Write, Why: write.By, At: write.At},
+		{Asked: shown, Access: "read", Allowed: verdict.Read, Why: read.By, At: read.At, Rule: string(verdict.Rule), Mount: mount},
+		{Asked: shown, Access: "write", Allowed: verdict.Write, Why: write.By, At: write.At, Rule: string(verdict.Rule), Mount: mount},
 	}, nil
 }
 

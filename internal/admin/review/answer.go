@@ -20,6 +20,9 @@ type Answer struct {
 	Why     string `json:"why"`
 	// At are the lines that decide, if Why names some.
 	At []config.Position `json:"-"`
+	// Rule is the rule of package sandbox that decides on a path, and Mount the granted directory that contains the path; empty: none does.
+	Rule  string `json:"-"`
+	Mount string `json:"-"`
 }
 
 // Origin states whether the plugin may send requests to the web server at o.

@@ -63,6 +63,7 @@ type ToolRule struct {
 	Access  string `json:"access"`
 	Offered bool   `json:"offered"`
 	Reason
+	Key string `json:"-"` // that withholds the tool, in the line of Reason; empty: none does
 	// Approval is the key that requires approval of each call; empty if none does.
 	Approval string `json:"approval,omitempty"`
 }
@@ -167,7 +168,7 @@ func (s Subject) Tool(t manifest.Tool) ToolRule {
 	}
 	for _, w := range s.Grant.Withheld {
 		if w.Tool.Name == t.Name {
-			r.Offered, r.Reason, r.Approval = false, Reason{w.Why, positions(w.At)}, ""
+			r.Offered, r.Reason, r.Key, r.Approval = false, Reason{w.Why, positions(w.At)}, w.Key, ""
 			return r
 		}
 	}
@@ -221,7 +222,7 @@ func (p *Policy) ResultLimit() string {
 func (s Subject) limitRule(i int, l manifest.Limit) LimitRule {
 	r := LimitRule{Key: l.Key, Value: l.Text}
 	need, own, all := s.Manifest.Limits.List()[i], s.Entry.Limits.List()[i], s.Defaults.Limits.List()[i]
-	for _, c := range s.Grant.Cuts {
+	for _, c := range slices.Backward(s.Grant.Cuts) { // the last one is the lowest
 		if c.Key == "limits."+l.Key {
 			r.By = fmt.Sprintf("%s, instead of %s", strings.TrimSuffix(c.Why, " allows no more"), c.What)
 			r.At = positions(c.At)
