@@ -1,22 +1,21 @@
 // Package remedy tells what decides about a refusal: the line of the config, the key that would have to change, and the command that explains
-// it. It does not know whether the change would be right, and it changes nothing. What was refused may be hostile: it is quoted.
+// it. What is not certain is left out. It does not know whether the change would be right, and it changes nothing. What was refused may be
+// hostile: it is quoted, and nothing outside of granted directories is looked at.
 package remedy
 
 import (
 	"cmp"
-	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/terminal"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/bearer"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/hosttool"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/httpserver"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -25,7 +24,8 @@ import (
 type Refusal struct {
 	Plugin, Method, Tool string
 	Principal            string
-	OverHTTP             bool // whether it is known that the client uses HTTP; a principal may tell it
+	Transport            string // of the server: stdio or http; empty: it is not known, but a principal may tell it
+	Elsewhere            bool   // whether the directories of the Finder's config are those of another project
 	Op, Target, Code     string
 }
 
@@ -33,10 +33,16 @@ type Refusal struct {
 type Remedy struct {
 	At      []config.Position // the lines that decide, or to which a key is added
 	Why     string            // why the item is not granted
-	Key     string            // key of the plugin's table, or limit of its manifest, that decides, or that is missing; empty: the line is that of another table
+	Key     string            // that decides in the first line, or is missing there, or limit of a manifest; empty: it depends
 	Allow   string            // TOML: what the key needs; empty: it depends
 	Command string            // that explains it in a terminal
 }
+
+// overHTTP is the transport of the clients that [[clients]] is about.
+const overHTTP = "http"
+
+// granted is the remedy of what the config grants by now.
+func granted(why string) Remedy { return Remedy{Why: "granted now: " + why} }
 
 // Finder finds remedies in one state of the config.
 type Finder struct {
@@ -63,162 +69,186 @@ func (f *Finder) Find(r Refusal) Remedy {
 
 // limitKeys are the keys of limits by the code of the failure that they cause.
 var limitKeys = map[engine.Code]string{
-	engine.CodeTimeout: "limits.time", engine.CodeFuel: "limits.fuel", engine.CodeMemory: "limits.memory", engine.CodeQueue: "limits.concurrency",
-	engine.CodeInputSize: "limits.input", engine.CodeOutputSize: "limits.output", engine.CodeOperations: "limits.operations",
+	engine.CodeTimeout: "time", engine.CodeFuel: "fuel", engine.CodeMemory: "memory", engine.CodeQueue: "concurrency",
+	engine.CodeInputSize: "input", engine.CodeOutputSize: "output", engine.CodeOperations: "operations", engine.CodeLogSize: "log",
 }
 
-func (f *Finder) explain(refused Refusal) (r Remedy) {
-	q := explain.Question{Plugin: refused.Plugin}
-	kind, _, _ := strings.Cut(refused.Op, "/")
+// rulesOfHost are why something is refused that no config decides, by the code of the refusal.
+var rulesOfHost = map[string]string{
+	catalog.Writes:           hosttool.Read + " and scripts call only tools that read",
+	catalog.Reads:            hosttool.Write + " calls only tools that write",
+	catalog.Indirect:         "no tool of the host and no script may call it: only clients do, directly",
+	string(engine.CodeStack): "the depth of a module's calls has a bound that no key changes",
+}
+
+// explain finds out what the refusal is about, and for whom.
+func (f *Finder) explain(r Refusal) Remedy {
 	switch {
-	case strings.HasSuffix(refused.Target, "…"): // the rest is not known
+	case strings.HasSuffix(r.Target, "…"), strings.HasSuffix(r.Tool, "…"): // the rest is not known
 		return Remedy{}
-	case limitKeys[engine.Code(refused.Code)] != "":
-		r.Key = limitKeys[engine.Code(refused.Code)]
-	case kind == "file" && filepath.IsAbs(refused.Target):
-		r.Key, q.Path = "fs", refused.Target
-	case kind == "http" && strings.Contains(refused.Target, "://"):
-		r.Key, q.Origin = "http", refused.Target
-		r.Allow = tomlfile.Quote(refused.Target)
-	case kind == "git":
-		r.Key = "git"
-	case strings.HasPrefix(refused.Code, "approval_"):
-		r.Key = "approve"
-	case refused.Method == abi.MethodToolsCall && refused.Op == "" && refused.Tool != "":
-		r.Key, q.Tool = "allow_tools", refused.Tool
-	default:
+	case r.Code == httpserver.RefusedClient, r.Code == httpserver.RefusedQuota, r.Code == httpserver.RefusedMetrics:
+		return f.ofHTTP(r)
+	case r.Op == "" && r.Tool == hosttool.Result: // which may have expired
 		return Remedy{}
 	}
-	if why := f.identify(&q, refused); why != "" {
+	whole := f.owner(r)
+	switch {
+	case whole == nil && r.Plugin != "":
+		return Remedy{Why: "the config has no such plugin now"}
+	case whole == nil && r.Code == catalog.Unknown && r.Op == "" && offerOf(r.Method) != "":
+		return Remedy{Why: "no plugin has it"}
+	case whole == nil:
+		return Remedy{}
+	case r.Op == "" && rulesOfHost[r.Code] != "":
+		return Remedy{Why: rulesOfHost[r.Code]}
+	case r.Elsewhere && (isOfFile(r.Op) || strings.HasPrefix(r.Op, "git/") || r.Code == catalog.LeftOut || whole.Grant.LeftOut != ""):
+		return Remedy{Why: "it was refused in another project than that of this page"}
+	}
+	s, q := &subject{finder: f, refused: r, whole: whole}, explain.Question{Plugin: whole.Name}
+	find := s.finderOf(&q)
+	if find == nil {
+		return Remedy{}
+	}
+	client, why := f.clientOf(r, &q)
+	if why != "" {
 		return Remedy{Why: why}
 	}
-	r.Command = command(f.options, q)
-	answers := f.answers(q)
-	if r.Key == "fs" {
-		access := "r"
-		if slices.ContainsFunc(answers, func(a review.Answer) bool { return a.Allowed }) {
-			access = "rw" // what may be read was written
+	found := Remedy{}
+	if plugin, reason := client.plugin(f.view, whole); whole.Problem != "" {
+		found.Why, q = "the plugin is left out: "+whole.Problem, explain.Question{Plugin: whole.Name}
+	} else if reason.By != "" {
+		found.Why, found.At = reason.By, reason.At
+		if len(reason.At) > 0 {
+			found.Key = "plugins"
 		}
-		r.Allow = "{ path = " + tomlfile.Quote(refused.Target) + ", access = \"" + access + "\" }"
+	} else {
+		s.client, s.plugin, s.about = client, plugin, explain.SubjectOf(f.options, f.view, plugin)
+		found = find()
 	}
-	f.place(&r, cmp.Or(refused.Plugin, pluginOf(answers)), answers)
-	return r
+	if !whole.IsHost() {
+		found.Command = command(f.options, q)
+	}
+	return found
 }
 
-// principalBearer is the principal of the token of token_file or token_env.
-const principalBearer = "bearer"
-
-// identify sets the client of a question. It returns the reason why it cannot tell what decides for the client; empty if it can.
-func (f *Finder) identify(q *explain.Question, refused Refusal) (why string) {
-	switch p := refused.Principal; {
-	case len(f.view.Clients.Tables) == 0: // all clients get the same
-	case strings.HasPrefix(p, "token:"):
-		if q.Client, q.OfClient = f.nameOf(p), true; q.Client == "" {
-			return "its token does not exist any more"
+// owner returns the plugin that has what was requested, or has done what was refused; nil if there is none.
+func (f *Finder) owner(r Refusal) *catalog.Plugin {
+	switch {
+	case r.Plugin != "":
+		return f.view.Plugin(r.Plugin)
+	case r.Op != "" || offerOf(r.Method) == "" || r.Tool == "":
+		return nil
+	}
+	var all []*catalog.Plugin
+	switch offerOf(r.Method) {
+	case offersTools:
+		if t := f.view.Tool(r.Tool); t != nil {
+			all = append(all, t.Plugin)
 		}
-	case strings.HasPrefix(p, "oauth:"): // a digest of its issuer and subject, whose other claims decide too
-		described := *q
-		described.Client = "CLAIMS.json"
-		return "the claims of its token decide: write them into a file, and see `" + command(f.options, described) + "`"
-	case p == principalBearer, p == "local" && refused.OverHTTP:
-		q.Client, q.OfClient = p, true
+	case offersPrompts:
+		all = f.view.WithPrompt(r.Tool)
+	case offersResources:
+		all = f.view.WithResource(r.Tool)
+	}
+	if len(all) > 0 {
+		return all[0]
+	}
+	_, p := f.view.Refusal(call.Request{Method: r.Method, Name: r.Tool})
+	return p
+}
+
+// The values of offerOf.
+const (
+	offersTools, offersPrompts, offersResources = "tools", "prompts", "resources"
+)
+
+// offerOf returns which of a plugin's offers a method requests by name; empty if it is none.
+func offerOf(method string) string {
+	switch {
+	case method == abi.MethodToolsCall:
+		return offersTools
+	case method == abi.MethodPromptsGet:
+		return offersPrompts
+	case strings.HasPrefix(method, "resources/"):
+		return offersResources
 	}
 	return ""
 }
 
-// tokenNames returns the names of the tokens by the principals that they stand for.
-func tokenNames(o discovery.Options) map[string]string {
-	names := map[string]string{}
-	state, err := discovery.StateDir(o.System)
-	if err != nil {
-		return names
+// finderOf returns the function that finds the remedy, and adds to q what it is about; nil if there is no remedy for such a refusal.
+func (s *subject) finderOf(q *explain.Question) func() Remedy {
+	r := s.refused
+	kind, rest, _ := strings.Cut(r.Op, "/")
+	offer := offerOf(r.Method)
+	if offer == offersTools && r.Op == "" {
+		q.Tool = r.Tool
 	}
-	named, _ := bearer.In(state).Read() // without them nothing is known of their clients
-	for i := range named {
-		names[named[i].PrincipalID()] = named[i].Name
+	switch {
+	case r.Op == "" && limitKeys[engine.Code(r.Code)] != "":
+		q.Tool = ""
+		return func() Remedy { return s.limit(limitKeys[engine.Code(r.Code)]) }
+	case r.Op == "" && strings.HasPrefix(r.Code, "approval_"):
+		return s.approval
+	case r.Op == "" && offer == offersTools && r.Tool != "" && isOfCatalog(r.Code):
+		return s.tool
+	case r.Op == "" && offer != "" && r.Tool != "" && isOfCatalog(r.Code):
+		return func() Remedy { return s.offer(offer) }
+	case r.Op == abi.OpHTTPFetch && strings.Contains(r.Target, "://"):
+		q.Origin = r.Target
+		return s.origin
+	case kind == "ask":
+		return func() Remedy { return s.ask(rest) }
+	case kind == "git":
+		return s.git
+	case isOfFile(r.Op) && isLocalPath(r.Target):
+		q.Path = r.Target
+		return s.path
 	}
-	return names
+	return nil
 }
 
-// place sets the lines that decide, and why: those of the answers if they tell, else that of the key in the plugin's table.
-func (f *Finder) place(r *Remedy, plugin string, answers []review.Answer) {
-	if limit, ok := strings.CutPrefix(r.Key, "limits."); ok {
-		f.placeLimit(r, plugin, limit)
-		return
-	}
-	i := slices.IndexFunc(answers, func(a review.Answer) bool { return !a.Allowed })
-	if i >= 0 {
-		r.Why, r.At = answers[i].Why, answers[i].At
-	}
-	at := slices.IndexFunc(f.view.Plugins, func(p *catalog.Plugin) bool { return p.Name == plugin })
-	if at < 0 || f.view.Plugins[at].Entry.File == "" {
-		return
-	}
-	entry := f.view.Plugins[at].Entry
-	r.Key = r.keyIn(entry)
-	position := r.Key
-	if entry.Lines[position] == 0 {
-		position, _, _ = strings.Cut(position, ".")
-	}
-	switch own := entry.Position(position); {
-	case len(r.At) == 0:
-		r.At = []config.Position{own}
-	case !slices.ContainsFunc(r.At, func(p config.Position) bool { return f.isIn(entry, p) }):
-		r.Key, r.Allow = "", "" // another table decides
-	}
+// isOfCatalog reports whether a code is that of a request for something that the config withholds, or no plugin has.
+func isOfCatalog(code string) bool {
+	return code == catalog.NotGranted || code == catalog.LeftOut || code == catalog.Unknown
 }
 
-// placeLimit sets where a limit comes from: the config, the ceiling, the manifest or, without a line, a default.
-func (f *Finder) placeLimit(r *Remedy, plugin, limit string) {
-	at := slices.IndexFunc(f.view.Plugins, func(p *catalog.Plugin) bool { return p.Name == plugin })
-	if at < 0 {
-		return
-	}
-	described := explain.PolicyOf(f.options, f.view, f.view.Plugins[at])
-	if described.Policy == nil {
-		return
-	}
-	i := slices.IndexFunc(described.Limits, func(l review.LimitRule) bool { return l.Key == limit })
-	r.Why, r.At = fmt.Sprintf("the limit of %s is %s", described.Limits[i].Value, described.Limits[i].By), described.Limits[i].At
+// isOfFile reports whether the target of an operation is the path of a file.
+func isOfFile(op string) bool {
+	return strings.HasPrefix(op, "file/") || op == abi.OpFSMode || op == abi.OpFSScan || op == abi.OpLock
 }
 
-// isIn reports whether a line is in the table of a plugin.
-func (f *Finder) isIn(entry config.Plugin, p config.Position) bool {
-	between := func(table config.Position) bool {
-		return table.File == p.File && entry.Line < table.Line && table.Line <= p.Line
-	}
-	return p.File == entry.File && p.Line >= entry.Line &&
-		!slices.ContainsFunc(f.view.Plugins, func(other *catalog.Plugin) bool { return between(other.Entry.Position("")) }) &&
-		!slices.ContainsFunc(f.view.Clients.Tables, func(t config.Client) bool { return between(t.Position("")) })
+// isLocalPath reports whether a path is absolute, and does not name another machine.
+func isLocalPath(path string) bool {
+	return filepath.IsAbs(path) && !strings.HasPrefix(path, "//") && !strings.HasPrefix(path, `\\`)
 }
 
-// keyIn returns the key that decides in the table of a plugin: several keys can withhold a tool, or require approval.
-func (r Remedy) keyIn(entry config.Plugin) string {
-	for _, key := range map[string][]string{"allow_tools": {"deny_tools", "allow_tools", "read_only"}, "approve": {"approve", "approve_tools"}}[r.Key] {
-		if line := entry.Lines[key]; line > 0 && line != entry.Line {
-			return key
+// clientOf returns the client of a refusal, which it adds to q; nil if no table of [[clients]] is about it. why is the reason why it cannot
+// tell what decides for the client; empty if it can.
+func (f *Finder) clientOf(r Refusal, q *explain.Question) (c *client, why string) {
+	p := &call.Principal{ID: r.Principal}
+	switch {
+	case len(f.view.Clients.Tables) == 0: // all clients get the same
+		return nil, ""
+	case strings.HasPrefix(p.ID, "token:"):
+		if p.Name = f.nameOf(p.ID); p.Name == "" {
+			return nil, "its token does not exist any more"
 		}
+	case strings.HasPrefix(p.ID, "oauth:"): // a digest of its issuer and subject, whose other claims decide too
+		described := *q
+		described.Client = "CLAIMS.json"
+		return nil, "the claims of its token decide: write them into a file, and see `" + command(f.options, described) + "`"
+	case p.ID == call.BearerID, p.ID == call.LocalID && r.Transport == overHTTP:
+	case p.ID == call.LocalID && r.Transport == "":
+		if table, admitted := f.view.Clients.Of(p); table != nil || !admitted {
+			return nil, "it is not known whether the client used HTTP, for which [[clients]] decides"
+		}
+		return nil, ""
+	default:
+		return nil, ""
 	}
-	return r.Key
-}
-
-func pluginOf(answers []review.Answer) string {
-	if len(answers) == 0 {
-		return ""
-	}
-	return answers[0].Plugin
-}
-
-// answers returns what explains the item of a question; none if the question is about none.
-func (f *Finder) answers(q explain.Question) []review.Answer {
-	if cmp.Or(q.Tool, q.Path, q.Origin) == "" {
-		return nil
-	}
-	found, err := explain.GrantsOf(f.options, f.view, q)
-	if err != nil { // such as a tool that does not exist
-		return nil
-	}
-	return found.Answers
+	q.Client = cmp.Or(p.Name, p.ID)
+	found := explain.FindClient(f.view, q.Client, p)
+	return &client{found, f.view.Clients.Table(found.Table)}, ""
 }
 
 // command returns the command line that answers a question.

@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 )
 
@@ -17,7 +18,7 @@ func (f *Finder) Who(principal, client string) string {
 // nor whether the user without a token has used HTTP.
 func (f *Finder) Table(principal string) string {
 	name := f.nameOf(principal)
-	if f.view == nil || name == "" && principal != principalBearer {
+	if f.view == nil || name == "" && principal != call.BearerID {
 		return ""
 	}
 	if table, _ := f.view.Clients.Of(&call.Principal{ID: principal, Name: name}); table != nil {
@@ -29,7 +30,14 @@ func (f *Finder) Table(principal string) string {
 // nameOf returns the name of the token that a principal stands for; empty if there is none.
 func (f *Finder) nameOf(principal string) string {
 	if f.names == nil {
-		f.names = tokenNames(f.options)
+		f.names = map[string]string{}
+		file, err := discovery.NamedTokens(f.options.System)
+		if err == nil {
+			named, _ := file.Read() // without them nothing is known of their clients
+			for i := range named {
+				f.names[named[i].PrincipalID()] = named[i].Name
+			}
+		}
 	}
 	return f.names[principal]
 }

@@ -23,7 +23,7 @@ type Servers struct {
 // Server is the state of one server. Its principals are named for people.
 type Server struct {
 	live.Snapshot
-	Refused, Limits []Refusal
+	Refusals, LimitsHit []Refusal
 }
 
 // Refusal is what was refused, or ended by a limit.
@@ -74,12 +74,13 @@ func (w *Watcher) Look(ctx context.Context) (*Servers, error) {
 		for _, list := range []struct {
 			to   *[]Refusal
 			from []live.Event
-		}{{&one.Refused, snapshot.Refused}, {&one.Limits, snapshot.Limits}} {
+		}{{&one.Refusals, snapshot.Refused}, {&one.LimitsHit, snapshot.Limits}} {
 			for i, e := range list.from {
 				r := Refusal{Event: e}
 				if i < maxExplained && w.view != nil && snapshot.Config == w.view.Config {
 					r.Remedy = w.finder.Find(remedy.Refusal{
-						Plugin: e.Plugin, Method: e.Method, Tool: e.Tool, Principal: e.Principal, OverHTTP: snapshot.Transport == "http", Op: e.Op, Target: e.Target, Code: e.Code,
+						Plugin: e.Plugin, Method: e.Method, Tool: e.Tool, Principal: e.Principal, Transport: snapshot.Transport, Op: e.Op, Target: e.Target, Code: e.Code,
+						Elsewhere: snapshot.ProjectDir != w.view.Places.Project || e.Project != w.view.Project,
 					})
 				}
 				*list.to = append(*list.to, r)
@@ -104,7 +105,7 @@ func (s *Server) name(finder *remedy.Finder) {
 			nameIn(finder, &list[i])
 		}
 	}
-	for _, list := range [][]Refusal{s.Refused, s.Limits} {
+	for _, list := range [][]Refusal{s.Refusals, s.LimitsHit} {
 		for i := range list {
 			nameIn(finder, &list[i].Event)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/live"
 )
 
-// installation is an installation with a server that has the returned state.
-func installation(t *testing.T, config string) (*admintest.Workspace, discovery.Options, *live.State) {
+// installation is an installation with a server in a project that has the returned state.
+func installation(t *testing.T, config, project string) (*admintest.Workspace, discovery.Options, *live.State) {
 	t.Helper()
 	w := admintest.New(t)
 	w.Plugin(t, "first", "[capabilities]\nfs = [{ path = \"${project}\", access = \"r\", why = 'x' }]\nhttp = ['https://a.example']\n")
@@ -35,7 +35,7 @@ func installation(t *testing.T, config string) (*admintest.Workspace, discovery.
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := live.New("stdio", func(s *live.Snapshot) { s.Config = w.Path("work/bulkhead.toml") })
+	s := live.New("stdio", func(s *live.Snapshot) { s.Config, s.ProjectDir = w.Path("work/bulkhead.toml"), w.Path(project) })
 	server, err := live.Listen(live.Dir(at), s)
 	if err != nil {
 		t.Fatal(err)
@@ -45,30 +45,48 @@ func installation(t *testing.T, config string) (*admintest.Workspace, discovery.
 }
 
 func TestRefusalsHaveRemedies(t *testing.T) {
-	_, o, state := installation(t, "[[plugins]]\npath = \"../plugins/first\"\nhttp = []\nlimits = { time = '1s' }\n")
+	_, o, state := installation(t, "[[plugins]]\npath = \"../plugins/first\"\nhttp = []\nlimits = { time = '1s' }\n", "work")
 	state.Record(&audit.Record{Kind: audit.KindRefused, Plugin: "first", Operations: []audit.Operation{{Op: "http/fetch", Target: "https://a.example"}}})
 	state.Record(&audit.Record{Kind: audit.KindCall, Plugin: "first", Code: "timeout", Principal: "local", Client: "editor/2"})
 	got, err := NewWatcher(o).Look(t.Context())
-	if err != nil || len(got.Servers) != 1 || len(got.Servers[0].Refused) != 1 || len(got.Servers[0].Limits) != 1 {
+	if err != nil || len(got.Servers) != 1 || len(got.Servers[0].Refusals) != 1 || len(got.Servers[0].LimitsHit) != 1 {
 		t.Fatalf("%v, %+v", err, got)
 	}
 	s := got.Servers[0]
-	if s.Limits[0].Principal != "editor/2 (local)" || s.Ended[0].Principal != s.Limits[0].Principal {
-		t.Errorf("the clients are %q and %q", s.Limits[0].Principal, s.Ended[0].Principal)
+	if s.LimitsHit[0].Principal != "editor/2 (local)" || s.Ended[0].Principal != s.LimitsHit[0].Principal {
+		t.Errorf("the clients are %q and %q", s.LimitsHit[0].Principal, s.Ended[0].Principal)
 	}
-	if s.Refused[0].Key != "http" || s.Refused[0].Command == "" || s.Limits[0].Key != "limits.time" {
-		t.Errorf("got %+v and %+v", s.Refused[0].Remedy, s.Limits[0].Remedy)
+	if s.Refusals[0].Key != "http" || s.Refusals[0].Command == "" || s.LimitsHit[0].Key != "limits.time" {
+		t.Errorf("got %+v and %+v", s.Refusals[0].Remedy, s.LimitsHit[0].Remedy)
 	}
 }
 
 // TestOtherConfigExplainsNothing has a server with another config than the one that is in force here.
 func TestOtherConfigExplainsNothing(t *testing.T) {
-	w, o, state := installation(t, "[[plugins]]\npath = \"../plugins/first\"\n")
+	w, o, state := installation(t, "[[plugins]]\npath = \"../plugins/first\"\n", "work")
 	w.Write(t, "work/other.toml", "[[plugins]]\npath = \"../plugins/first\"\n")
 	o.ConfigFile = "other.toml"
 	state.Record(&audit.Record{Kind: audit.KindRefused, Plugin: "first", Operations: []audit.Operation{{Op: "git/branch"}}})
 	got, err := NewWatcher(o).Look(t.Context())
-	if err != nil || len(got.Servers) != 1 || len(got.Servers[0].Refused) != 1 || got.Servers[0].Refused[0].Command != "" {
+	if err != nil || len(got.Servers) != 1 || len(got.Servers[0].Refusals) != 1 || got.Servers[0].Refusals[0].Command != "" {
 		t.Errorf("%v, %+v", err, got)
+	}
+}
+
+// TestDirectoriesOfOtherProjectsExplainNothing has refusals in the project of the page, in one of [[projects]], and by a server in another directory.
+func TestDirectoriesOfOtherProjectsExplainNothing(t *testing.T) {
+	for _, c := range []struct {
+		dir, name string
+		want      bool
+	}{{"work", "", true}, {"work", "docs", false}, {"home", "", false}} {
+		w, o, state := installation(t, "[[plugins]]\npath = \"../plugins/first\"\nfs = []\n", c.dir)
+		state.Record(&audit.Record{Kind: audit.KindRefused, Plugin: "first", Project: c.name, Operations: []audit.Operation{{Op: "file/stat", Target: w.Path("other/f")}}})
+		got, err := NewWatcher(o).Look(t.Context())
+		if err != nil || len(got.Servers) != 1 || len(got.Servers[0].Refusals) != 1 {
+			t.Fatalf("%v, %+v", err, got)
+		}
+		if r := got.Servers[0].Refusals[0].Remedy; (r.Key == "fs") != c.want || c.want == (r.Why == "it was refused in another project than that of this page") {
+			t.Errorf("a server in %s, the project %q: got %+v", c.dir, c.name, r)
+		}
 	}
 }
