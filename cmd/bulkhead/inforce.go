@@ -32,6 +32,9 @@ func printInForce(w io.Writer, c explain.ConfigInForce, client *explain.Client) 
 func printClient(w io.Writer, client *explain.Client) {
 	fmt.Fprintf(w, "client  %s\n", oneLine(client.Name))
 	fmt.Fprintf(w, "        %s\n", oneLine(client.By))
+	if client.Principal != "" && client.Principal != client.Name {
+		fmt.Fprintf(w, "        principal: %s\n", oneLine(client.Principal))
+	}
 	if client.Projects != nil {
 		fmt.Fprintf(w, "        projects: %s\n", oneLine(cmp.Or(strings.Join(client.Projects, ", "), "none")))
 		if !client.AllowsProject("") {

@@ -25,8 +25,8 @@ func newPolicy() *cobra.Command {
 part the line of the config, the line of the manifest or the rule that decides. With --tool, --path, --origin
 or --variable, explain why that one item is or is not allowed.
 
-With --client, show what a client over HTTP is granted, and the table of [[clients]] that
-decides: for the name of a token, for bearer (the token of token_file or token_env), for
+With --client, show what a client over HTTP is granted, the table of [[clients]] that
+decides, and the principal that the audit log has: for the name of a token, for bearer (the token of token_file or token_env), for
 local (no token), or for a file with the claims of a JWT.
 
 This has no side effects, and does not show the values of variables.`,
