@@ -65,12 +65,9 @@ func Find(o discovery.Options, log string) (*History, error) {
 
 // lock locks the stored files until the returned function is called.
 func (h *History) lock(ctx context.Context, mode filelock.Mode) (func(), error) {
-	f, err := filelock.Open(filepath.Join(h.store.dir, lockFile))
+	f, err := filelock.Lock(ctx, filepath.Join(h.store.dir, lockFile), mode)
 	if err != nil {
-		return nil, err
-	}
-	if err := filelock.Poll(ctx, func() (bool, error) { return filelock.Try(f, mode) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("waiting for another process that counts calls: %w", err), f.Close())
+		return nil, fmt.Errorf("the history of calls cannot be locked: %w", err)
 	}
 	return func() { _ = f.Close() }, nil
 }

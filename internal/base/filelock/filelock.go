@@ -1,10 +1,12 @@
 // Package filelock provides advisory locks between processes. The system releases a lock when the last descriptor of the open file
-// is closed. Start with Open and Try; Poll waits.
+// is closed. Start with Lock; Open and Try do not wait.
 package filelock
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -50,6 +52,30 @@ func Poll(ctx context.Context, try func() (bool, error)) error {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// Lock opens or creates a lock file, and waits until the lock is acquired or ctx ends.
+func Lock(ctx context.Context, path string, mode Mode) (*os.File, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := Poll(ctx, func() (bool, error) { return Try(f, mode) }); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// IsHeld reports whether the file at path is locked. It does so too if that cannot be determined, but not if there is no file. It acquires the
+// lock for a moment.
+func IsHeld(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDWR|platform.NoFollow|platform.NonBlock, 0) // on NFS, an exclusive lock needs write access
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close()
+	free, err := Try(f, Exclusive)
+	return err != nil || !free
 }
 
 // Unlock releases a lock. Closing the file also releases it.

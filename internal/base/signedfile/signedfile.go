@@ -114,14 +114,11 @@ func (d Dir) Put(ctx context.Context, from string, key signature.Key, f *File, s
 	if err := ownedpath.Make(d.Path); err != nil {
 		return errors.New(ownedpath.Explain(err))
 	}
-	lock, err := filelock.Open(filepath.Join(d.Path, lockName))
+	lock, err := filelock.Lock(ctx, filepath.Join(d.Path, lockName), filelock.Exclusive)
 	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	if err := filelock.Poll(ctx, func() (bool, error) { return filelock.Try(lock, filelock.Exclusive) }); err != nil {
 		return fmt.Errorf("%s cannot be locked: %w", d.Path, err)
 	}
+	defer lock.Close()
 	// A kept file that is damaged, or signed with a key that the config no longer names, is replaced.
 	if have, err := d.Read(from, key); err == nil {
 		kept, err := serial(have.Content)

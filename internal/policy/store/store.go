@@ -130,15 +130,11 @@ func (s Store) locked(ctx context.Context, change func(options atomicfile.Option
 	if err := ownedpath.Make(s.Dir); err != nil {
 		return errors.New(ownedpath.Explain(err))
 	}
-	lock, err := filelock.Open(filepath.Join(s.Dir, lockName))
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	err = filelock.Poll(ctx, func() (bool, error) { return filelock.Try(lock, filelock.Exclusive) })
+	lock, err := filelock.Lock(ctx, filepath.Join(s.Dir, lockName), filelock.Exclusive)
 	if err != nil {
 		return fmt.Errorf("the store cannot be locked: %w", err)
 	}
+	defer lock.Close()
 	options := atomicfile.Options{FS: s.fsys, Mode: 0o600, Pattern: tempPattern}
 	if s.fsys == nil {
 		options.FS = filesystem.OS{}

@@ -166,16 +166,13 @@ func (f File) update(ctx context.Context, change func([]Named) ([]Named, error))
 	if err := ownedpath.Make(dir); err != nil {
 		return errors.New(ownedpath.Explain(err))
 	}
-	lock, err := filelock.Open(filepath.Join(dir, "lock"))
+	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, fmt.Errorf("another process has changed the tokens for %s: try again", lockWait))
+	defer cancel()
+	lock, err := filelock.Lock(ctx, filepath.Join(dir, "lock"), filelock.Exclusive)
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, fmt.Errorf("another process has changed the tokens for %s: try again", lockWait))
-	defer cancel()
-	if err := filelock.Poll(ctx, func() (bool, error) { return filelock.Try(lock, filelock.Exclusive) }); err != nil {
-		return err
-	}
 	old, err := f.Read()
 	if err != nil {
 		return err

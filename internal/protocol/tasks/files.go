@@ -76,16 +76,10 @@ func (f *files) lockFile(server string) string {
 // isAlive reports whether a process holds its lock. If it does not, its lock file is removed.
 func (f *files) isAlive(server string) bool {
 	path := f.lockFile(server)
-	lock, err := os.OpenFile(path, os.O_RDWR|platform.NoFollow|platform.NonBlock, 0)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	free, err := filelock.Try(lock, filelock.Exclusive)
-	lock.Close()
-	if err != nil || !free {
+	if filelock.IsHeld(path) {
 		return true
 	}
-	_ = os.Remove(path) // after it is closed, since Windows removes no open file; no other process gets this name
+	_ = os.Remove(path) // no other process gets this name
 	return false
 }
 
