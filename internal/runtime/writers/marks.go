@@ -25,17 +25,26 @@ type mark struct {
 	path string // of the directory
 }
 
-// marked is a directory with marks. All marks of a server on one directory are on one open file description, since the marks of another one
+// marksOf returns the mark of the directory of a claim, and those of the directories that contain it.
+func marksOf(c claim) []mark {
+	all := []mark{{c.Key, here, c.Path}}
+	for i, path := range c.ancestors {
+		all = append(all, mark{c.Above[i], below, path})
+	}
+	return all
+}
+
+// markedDir is a directory with marks. All marks of a server on one directory are on one open file description, since the marks of another one
 // would count as those of another server.
-type marked struct {
+type markedDir struct {
 	file *os.File
 	set  [kinds]bool
 }
 
-// marks are those of a server, by the keys of the directories.
-type marks map[string]*marked
+// markedDirs are those of a server, by the keys of the directories.
+type markedDirs map[string]*markedDir
 
-func (all marks) close() {
+func (all markedDirs) close() {
 	for key, dir := range all {
 		_ = dir.file.Close() // it is only read
 		delete(all, key)

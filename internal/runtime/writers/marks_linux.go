@@ -23,7 +23,7 @@ const firstByte = 0x62756c6b
 // need. Read locks exclude no one, but F_OFD_GETLK tells whether another description has one. Each server first sets its marks and then
 // looks, so that of two servers at least one finds the other. These locks are independent of those of flock, by which plugins lock
 // directories.
-func (all marks) add(m mark) (isNew bool, err error) {
+func (all markedDirs) add(m mark) (isNew bool, err error) {
 	dir := all[m.key]
 	if dir == nil {
 		f, err := os.OpenFile(m.path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
@@ -33,7 +33,7 @@ func (all marks) add(m mark) (isNew bool, err error) {
 		if st, err := beneath.StatFile(f); err != nil || keyFor(st) != m.key {
 			return false, errors.Join(errReplaced, err, f.Close())
 		}
-		dir = &marked{file: f}
+		dir = &markedDir{file: f}
 		all[m.key] = dir
 	}
 	if !dir.set[m.kind] {
@@ -58,7 +58,7 @@ func (all marks) add(m mark) (isNew bool, err error) {
 }
 
 // remove removes a mark.
-func (all marks) remove(m mark) {
+func (all markedDirs) remove(m mark) {
 	dir := all[m.key]
 	if dir == nil {
 		return
@@ -70,7 +70,7 @@ func (all marks) remove(m mark) {
 	}
 }
 
-func (d *marked) lock(command int, l *unix.Flock_t) error {
+func (d *markedDir) lock(command int, l *unix.Flock_t) error {
 	l.Whence = io.SeekStart
 	for {
 		if err := unix.FcntlFlock(d.file.Fd(), command, l); err != unix.EINTR {

@@ -4,6 +4,6 @@ package writers
 
 // add marks nothing: these systems have no locks of open file descriptions on directories. Servers with other state directories are not
 // noticed.
-func (marks) add(mark) (isNew bool, err error) { return false, nil }
+func (markedDirs) add(mark) (isNew bool, err error) { return false, nil }
 
-func (marks) remove(mark) {}
+func (markedDirs) remove(mark) {}

@@ -35,21 +35,23 @@ type record struct {
 	Claims []claim `json:"claims"`
 }
 
-// records are, in one state directory, those of the servers that share a state directory. All methods but close are called between enter and its unlock. A nil
-// *records keeps none.
-type records struct {
-	dir    string
+// recordDir is the directory of the records of the servers that share a state directory. All methods but close are called between enter and
+// its unlock. A nil *recordDir keeps no records.
+type recordDir struct {
+	path   string
 	server Server
-	name   string   // of this server's record, without suffix
-	lock   *os.File // of this server's record, held as long as the record counts; empty and opened for reading, since workers inherit it
+	name   string // of this server's record, without suffix
+	// lock is the lock file of this server's record, which counts as long as the file is locked. It is empty and opened for reading, since workers
+	// inherit it. The lock is a shared one, since NFS accepts no exclusive one without write access.
+	lock *os.File
 }
 
 // enter excludes other servers. The error is errBusy while one of them is inside.
-func (r *records) enter() (unlock func(), err error) {
+func (r *recordDir) enter() (unlock func(), err error) {
 	if r == nil {
 		return func() {}, nil
 	}
-	if err := ownedpath.Make(r.dir); err != nil {
+	if err := ownedpath.Make(r.path); err != nil {
 		return nil, errors.New(ownedpath.Explain(err))
 	}
 	f, err := filelock.Open(r.guard())
@@ -68,15 +70,15 @@ func (r *records) enter() (unlock func(), err error) {
 }
 
 // guard is the path of the lock file of enter.
-func (r *records) guard() string { return filepath.Join(r.dir, "lock") }
+func (r *recordDir) guard() string { return filepath.Join(r.path, "lock") }
 
 // conflict returns a claim of another server that excludes one of wanted; nil if there is none. It removes the records of servers that have
 // ended.
-func (r *records) conflict(wanted []claim) (*Conflict, error) {
+func (r *recordDir) conflict(wanted []claim) (*Conflict, error) {
 	if r == nil {
 		return nil, nil
 	}
-	entries, err := os.ReadDir(r.dir)
+	entries, err := os.ReadDir(r.path)
 	if err != nil {
 		return nil, err
 	}
@@ -103,25 +105,19 @@ func (r *records) conflict(wanted []claim) (*Conflict, error) {
 }
 
 // isAlive reports whether a process holds the lock of a record: its server, or a worker of it. Otherwise the record is removed.
-func (r *records) isAlive(name string) bool {
-	path := filepath.Join(r.dir, name+lockSuffix)
-	f, err := os.OpenFile(path, os.O_RDONLY|platform.NoFollow|platform.NonBlock, 0)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	free, err := filelock.Try(f, filelock.Exclusive)
-	f.Close()
-	if err != nil || !free {
+func (r *recordDir) isAlive(name string) bool {
+	path := filepath.Join(r.path, name+lockSuffix)
+	if filelock.IsHeld(path) {
 		return true
 	}
-	_ = os.Remove(filepath.Join(r.dir, name+dataSuffix)) // what stays does no harm
+	_ = os.Remove(filepath.Join(r.path, name+dataSuffix)) // what stays does no harm
 	_ = os.Remove(path)
 	return false
 }
 
 // read reads the record of another server. It has no claims if there is none: that server ends, or was killed before it wrote it.
-func (r *records) read(name string) (other record, err error) {
-	path := filepath.Join(r.dir, name+dataSuffix)
+func (r *recordDir) read(name string) (other record, err error) {
+	path := filepath.Join(r.path, name+dataSuffix)
 	data, err := filesystem.ReadFile(filesystem.OS{}, path, maxRecord)
 	if err == nil {
 		err = json.Unmarshal(data, &other)
@@ -132,8 +128,8 @@ func (r *records) read(name string) (other record, err error) {
 	return other, nil
 }
 
-// write replaces this server's record.
-func (r *records) write(claims []claim) error {
+// write replaces this server's record, whose lock must be held.
+func (r *recordDir) write(claims []claim) error {
 	if r == nil {
 		return nil
 	}
@@ -144,22 +140,20 @@ func (r *records) write(claims []claim) error {
 	if len(data) > maxRecord { // other servers could not read it
 		return fmt.Errorf("the record of %d directories has %d bytes, more than %d\n  remedy: serve fewer projects", len(claims), len(data), maxRecord)
 	}
-	if r.lock == nil {
-		if err := r.open(); err != nil {
-			return err
-		}
-	}
-	return atomicfile.Replace(filepath.Join(r.dir, r.name+dataSuffix), data, private)
+	return atomicfile.Replace(filepath.Join(r.path, r.name+dataSuffix), data, private)
 }
 
-// open makes and locks the lock file.
-func (r *records) open() error {
-	path := filepath.Join(r.dir, r.name+lockSuffix)
+// open makes and locks the lock file, unless it is locked already.
+func (r *recordDir) open() error {
+	if r == nil || r.lock != nil {
+		return nil
+	}
+	path := filepath.Join(r.path, r.name+lockSuffix)
 	f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|os.O_EXCL|platform.NoFollow, 0o600)
 	if err != nil {
 		return err
 	}
-	if free, err := filelock.Try(f, filelock.Exclusive); err != nil || !free {
+	if free, err := filelock.Try(f, filelock.Shared); err != nil || !free {
 		return errors.Join(err, f.Close(), os.Remove(path))
 	}
 	r.lock = f
@@ -167,7 +161,7 @@ func (r *records) open() error {
 }
 
 // close releases the lock. The record stays until the last worker has ended, which may be some milliseconds later, and another server starts.
-func (r *records) close() {
+func (r *recordDir) close() {
 	if r == nil || r.lock == nil {
 		return
 	}

@@ -89,6 +89,7 @@ func TestSecondClaimIsRefused(t *testing.T) {
 		"state that does not exist":     {Dir{Path: "/s/memory", State: true}, Dir{Path: "/s/memory", State: true}, true, false},
 		"a directory at the same path":  {Dir{Path: filepath.Join(w.root, "none")}, Dir{Path: filepath.Join(w.root, "none"), Shared: true}, true, false},
 		"one that both share":           {Dir{Path: filepath.Join(w.root, "none"), Shared: true}, Dir{Path: filepath.Join(w.root, "none"), Shared: true}, false, false},
+		"all state":                     {Dir{Path: "/s/memory", State: true}, Dir{Path: "/s", State: true}, true, false},
 		"state of another plugin":       {Dir{Path: "/s/memory", State: true}, Dir{Path: "/s/notes", State: true}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +214,7 @@ func TestUnreadableRecordRefuses(t *testing.T) {
 	if err := claimAll(t, one, Dir{Path: w.project}); err != nil {
 		t.Fatal(err)
 	}
-	record := filepath.Join(w.state, dirName, one.records[one.state].name+dataSuffix)
+	record := filepath.Join(w.state, dirName, one.recordDirs[one.state].name+dataSuffix)
 	if err := os.WriteFile(record, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +289,7 @@ func TestErrorKeepsTheLock(t *testing.T) {
 	if err := claimAll(t, one, Dir{Path: w.project}); err != nil {
 		t.Fatal(err)
 	}
-	guard := one.records[one.state].guard()
+	guard := one.recordDirs[one.state].guard()
 	if err := errors.Join(os.Remove(guard), os.Mkdir(guard, 0o700)); err != nil {
 		t.Fatal(err)
 	}
@@ -312,18 +313,18 @@ func TestLockedRecordsAreReported(t *testing.T) {
 	if err := claimAll(t, one, Dir{Path: w.project}); err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := one.records[w.state].enter()
+	unlock, err := one.recordDirs[w.state].enter()
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = claimAll(t, two, Dir{Path: w.project})
-	if usage := (*usage.Error)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "remedy: end that server") || !strings.Contains(err.Error(), one.records[w.state].guard()) {
+	if usage := (*usage.Error)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "remedy: end that server") || !strings.Contains(err.Error(), one.recordDirs[w.state].guard()) {
 		t.Errorf("got %v", err)
 	}
 	// The last conflict is reported also if the records are locked when time is up.
 	unlock()
 	synctest.Test(t, func(t *testing.T) {
-		time.AfterFunc(patience/2, func() { unlock, err = one.records[w.state].enter() })
+		time.AfterFunc(patience/2, func() { unlock, err = one.recordDirs[w.state].enter() })
 		conflict := (*Conflict)(nil)
 		if err := two.Add(t.Context(), []Dir{{Path: w.project, In: w.state}}); !errors.As(err, &conflict) || conflict.Other.PID != 4711 {
 			t.Errorf("got %v", err)
@@ -361,8 +362,8 @@ func TestBroadDirectoriesHaveNoMarks(t *testing.T) {
 	if err := claimAll(t, testServer{c, w.state}, Dir{Path: w.inner}); err != nil {
 		t.Fatal(err)
 	}
-	if runtime.GOOS == "linux" && len(c.marks) != 2 {
-		t.Errorf("%d directories have marks, want the project and the one that contains it", len(c.marks))
+	if runtime.GOOS == "linux" && len(c.marked) != 2 {
+		t.Errorf("%d directories have marks, want the project and the one that contains it", len(c.marked))
 	}
 	conflict := (*Conflict)(nil)
 	if err := claimAll(t, w.server(t, w.state), Dir{Path: w.root}); !errors.As(err, &conflict) {
