@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/grant"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/writers"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
@@ -56,22 +57,27 @@ func (h *Host) claim(ctx context.Context, projects []*catalog.Catalog) error {
 }
 
 // written returns what the plugins of a Catalog may write: the project and the state that plugins ask for, which are this server's alone, and
-// other directories. The state directory that every plugin has does not count: one that keeps what matters there asks for it. The claims are
-// recorded in the state directory record.
+// other directories. The claims are recorded in the state directory record.
 func written(c *catalog.Catalog, record string) []writers.Dir {
-	within := func(dir, path string) bool { return dir != "" && path != "" && contain.Within(dir, path) }
+	project, state := c.Places.Project, c.Places.State
+	contains := func(dir, path string) bool { return dir != "" && path != "" && writers.Contains(dir, path) }
 	var dirs []writers.Dir
 	for _, p := range c.Plugins {
 		if p.Problem != "" {
 			continue
 		}
+		if p.Grant.KeepsState {
+			dirs = append(dirs, writers.Dir{Path: c.Places.StateDir(p.Name), In: record, State: true})
+		}
 		for _, path := range p.Grant.Written() {
-			inside, state := within(c.Places.Project, path), within(c.Places.State, path)
-			if inside || within(path, c.Places.Project) {
-				dirs = append(dirs, writers.Dir{Path: c.Places.Project, In: record})
+			path = grant.Resolved(path)
+			inside := contains(project, path)
+			if inside || contains(path, project) {
+				dirs = append(dirs, writers.Dir{Path: project, In: record})
 			}
 			if !inside {
-				dirs = append(dirs, writers.Dir{Path: path, In: record, Shared: !state, State: state})
+				isState := state != "" && contain.Within(state, path)
+				dirs = append(dirs, writers.Dir{Path: path, In: record, Shared: !isState, State: isState})
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,11 +46,17 @@ func (s *shared) write(name string) string {
 // refused runs a server that must not start, and returns what it prints.
 func (s *shared) refused(cmd *exec.Cmd) string {
 	s.t.Helper()
-	out, err := cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "another server writes") || !strings.Contains(string(out), "remedy") {
-		s.t.Errorf("a second server: %v: %s", err, out)
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
 	}
-	return string(out)
+	defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
+	err := cmd.Wait()
+	if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(out.String(), "another server writes") || !strings.Contains(out.String(), "remedy") {
+		s.t.Errorf("a second server: %v: %s", err, &out)
+	}
+	return out.String()
 }
 
 // TestProjectHasOneServer has servers over HTTP that write the same project, by several paths, and others beside them that do not.
@@ -104,6 +111,69 @@ func TestProjectHasOneServer(t *testing.T) {
 	httpURL(t, next)
 	next.kill()
 	httpURL(t, startServer(t, u.http(u.project, "rw", "")))
+}
+
+// TestStateHasOneServer has servers for two projects whose plugin asks for its state directory, which both would write.
+func TestStateHasOneServer(t *testing.T) {
+	t.Parallel()
+	plugin, env := filepath.Join(copyPlugins(t, "memory"), "memory"), environment(t)
+	serve := func(extra string, more ...string) *exec.Cmd {
+		config := filepath.Join(newDir(t, nil), "bulkhead.toml")
+		putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\n%s", plugin, extra))
+		cmd := programCommand(t, "serve", "--config", config, "--project", newDir(t, nil), "--http", "127.0.0.1:0")
+		cmd.Env = slices.Concat(env, more)
+		return cmd
+	}
+	u := &shared{t: t}
+	first := startServer(t, serve(""))
+	url := httpURL(t, first)
+	if status, body := modernCall(t, url, "create_entities", `{"entities":[{"name":"a","entityType":"b","observations":[]}]}`); status != 200 || strings.Contains(body, "isError\":true") {
+		t.Fatalf("%d %s", status, body)
+	}
+	if out := u.refused(serve("")); !strings.Contains(out, fmt.Sprintf("process %d on ", first.cmd.Process.Pid)) || !strings.Contains(out, "bulkhead/memory:") {
+		t.Errorf("the refusal names neither the first server nor the state: %s", out)
+	}
+	project := fmt.Sprintf("[[projects]]\nname = \"a\"\npath = %q\nstate = %q\n", newDir(t, nil), filepath.Join(newDir(t, nil), "state"))
+	u.refused(serve(project)) // its own project has the shared state
+
+	other := startServer(t, serve(project, "XDG_STATE_HOME="+newDir(t, nil)))
+	if status, body := modernCall(t, httpURL(t, other), "read_graph", "{}"); status != 200 || strings.Contains(body, `entityType`) {
+		t.Errorf("a server with another state directory: %d %s", status, body)
+	}
+	u.refused(serve(project, "XDG_STATE_HOME="+newDir(t, nil))) // two servers have one project with one state directory
+
+	reader := startServer(t, serve("read_only = true\n"))
+	if status, body := modernCall(t, httpURL(t, reader), "read_graph", "{}"); status != 200 || !strings.Contains(body, `entityType`) {
+		t.Errorf("a server that may only read: %d %s", status, body)
+	}
+	stdio := serve("")
+	stdio.Args = stdio.Args[:len(stdio.Args)-2]
+	startServer(t, stdio).mustCall("read_graph", "{}")
+	first.kill()
+	httpURL(t, startServer(t, serve("")))
+}
+
+// TestGrantByLinkIsOfTheProject has servers that are granted their project by symbolic links, whose target both claim for themselves.
+func TestGrantByLinkIsOfTheProject(t *testing.T) {
+	t.Parallel()
+	u := newShared(t)
+	links := newDir(t, nil)
+	granted := func(target, below string) *exec.Cmd {
+		u.configs++
+		link := filepath.Join(links, fmt.Sprint(u.configs))
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+		config := filepath.Join(newDir(t, nil), fmt.Sprintf("server-%d.toml", u.configs))
+		putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nfs = [{ path = %q, access = \"rw\" }]\n", u.plugin, filepath.Join(link, below)))
+		cmd := programCommand(t, "serve", "--config", config, "--project", u.project, "--http", "127.0.0.1:0")
+		cmd.Env = u.env
+		return cmd
+	}
+	httpURL(t, startServer(t, granted(u.project, "")))
+	u.refused(granted(u.project, ""))
+	u.refused(granted(u.project, "none"))           // a directory in it that does not exist yet
+	u.refused(granted(filepath.Dir(u.project), "")) // one that contains it
 }
 
 // locksOf returns the locks of servers that a process has open.

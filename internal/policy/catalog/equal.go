@@ -41,7 +41,7 @@ func (p *Plugin) SharesWorker(other *Plugin) bool {
 func workerGrant(g config.Grant) config.Grant {
 	g = withoutLines(g)
 	g.Tools, g.Prefix, g.Prompts, g.Resources, g.Ask, g.Approve, g.Cuts = nil, "", config.Filter{}, config.Filter{}, nil, nil, nil
-	g.Limits.Result = 0
+	g.Limits.Result, g.KeepsState = 0, false
 	return g
 }
 

@@ -258,6 +258,9 @@ type Grant struct {
 	Prompts   Filter
 	Resources Filter // filter of the resources' URIs
 	FS        []Mount
+	// KeepsState is set if the plugin asks for its state directory, which every plugin has: then it keeps there what matters. It is not set if the
+	// plugin may only read.
+	KeepsState bool
 	// Deny are doublestar patterns of paths relative to each directory of FS. Files and directories that match one of them do
 	// not exist for the plugin.
 	Deny []string

@@ -258,6 +258,33 @@ func project(access string) string {
 	return "[capabilities]\ngit = [{ repo = '${project}', access = '" + access + "' }]"
 }
 
+// A plugin that asks for its state directory keeps there what matters, unless it may only read.
+func TestStateThatMatters(t *testing.T) {
+	noState := places
+	noState.State = ""
+	for name, c := range map[string]struct {
+		decide
+		want bool
+	}{
+		"a plugin that asks for no directory":      {decide{}, false},
+		"one that asks for another one":            {decide{caps: fs("${project} rw"), config: conf("")}, false},
+		"one that asks for it":                     {decide{caps: fs("${state} rw")}, true},
+		"one that asks for a part of it":           {decide{caps: fs("${project} r", "${state}/graph rw")}, true},
+		"one that asks for it by its path":         {decide{caps: fs("/home/me/.state/notes rw"), config: conf("")}, true},
+		"one that asks to read it":                 {decide{caps: fs("${state} r")}, false},
+		"one whose config grants it":               {decide{caps: fs("${project} rw"), config: conf("fs = [{ path = '${state}', access = 'rw' }]")}, true},
+		"one whose config grants other ones":       {decide{caps: fs("${state} rw"), config: conf("fs = [{ path = '${project}', access = 'rw' }]")}, true},
+		"one that may only read":                   {decide{caps: fs("${state} rw"), config: conf("read_only = true")}, false},
+		"one that may only read by a ceiling":      {decide{caps: fs("${state} rw"), ceiling: all("read_only = true")}, false},
+		"a ceiling that withholds directories":     {decide{caps: fs("${state} rw"), ceiling: all("fs = []")}, true},
+		"one that asks for it where there is none": {decide{caps: fs("${state} rw"), places: &noState}, false},
+	} {
+		if g, problems := c.run(t); g.KeepsState != c.want {
+			t.Errorf("%s: got %t: %v", name, g.KeepsState, problems)
+		}
+	}
+}
+
 func TestDecideRepositories(t *testing.T) {
 	noProject := places
 	noProject.Project = ""

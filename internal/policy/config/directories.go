@@ -25,6 +25,10 @@ func (c *decision) directories() {
 	}
 	if state := c.stateDir(); state != "" {
 		c.grant.FS = append(c.grant.FS, Mount{Path: state, Access: manifest.ReadWrite, State: true})
+		c.grant.KeepsState = !c.p.ReadOnly && slices.ContainsFunc(slices.Concat(c.m.Capabilities.FS, c.p.FS), func(f manifest.FS) bool {
+			dir, missing := c.expand(f.Path)
+			return missing == "" && c.inStateDir(dir) && f.Access == manifest.ReadWrite
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 // directories removes each directory that is in none of the directories b.FS. It makes a directory read-only if b.FS allows only
 // reading there. The plugin's own state directory stays as it is.
 func (n *narrowing) directories(b Bounds) {
+	n.grant.KeepsState = n.grant.KeepsState && !b.ReadOnly
 	var granted []Mount
 	for _, m := range n.grant.FS {
 		if m.State {

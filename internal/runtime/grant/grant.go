@@ -160,7 +160,7 @@ func (s *Set) resolve(c Config) error {
 		}
 	}
 	for _, path := range c.Own {
-		s.Own = append(s.Own, resolved(path))
+		s.Own = append(s.Own, Resolved(path))
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 func Look(kind, path string, places config.Places, writable, within []string) (Place, error) {
 	p, err := newWalker(places, writable, nil).resolve(kind, path, places, within)
 	if err != nil {
-		return Place{Path: resolved(path), Breadth: breadthOf(resolved(path), places)}, err
+		return Place{Path: Resolved(path), Breadth: breadthOf(Resolved(path), places)}, err
 	}
 	defer p.close()
 	return Place{Path: p.path(), Breadth: breadthOf(p.path(), places), Exists: len(p.missing) == 0}, nil
@@ -54,13 +54,13 @@ func Writable(places config.Places, grants ...config.Grant) []string {
 func Reaches(g config.Grant, paths []string) bool {
 	var granted []string
 	for _, m := range g.FS {
-		granted = append(granted, resolved(m.Path))
+		granted = append(granted, Resolved(m.Path))
 	}
 	for _, r := range g.Git {
-		granted = append(granted, resolved(r.Repo))
+		granted = append(granted, Resolved(r.Repo))
 	}
 	for _, path := range paths {
-		path = resolved(path)
+		path = Resolved(path)
 		if slices.ContainsFunc(granted, func(dir string) bool { return contain.Within(dir, path) || contain.Within(path, dir) }) {
 			return true
 		}

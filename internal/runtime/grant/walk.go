@@ -78,7 +78,7 @@ func (w *walker) guardMounts(places config.Places, mounts []config.Mount) []stri
 		if m.Access != manifest.ReadWrite {
 			continue
 		}
-		if path := filepath.Clean(m.Path); resolved(path) == path {
+		if path := filepath.Clean(m.Path); Resolved(path) == path {
 			w.guard(path, whyWritable, false)
 			out = append(out, path)
 		} else {
@@ -326,8 +326,8 @@ func target(dir, text string) string {
 	return filepath.Join(dir, text)
 }
 
-// resolved resolves the symbolic links of path as far as possible. The result is for comparison with other paths.
-func resolved(path string) string {
+// Resolved resolves the symbolic links of path as far as possible. The result is for comparison with other paths.
+func Resolved(path string) string {
 	p, err := (&walker{}).walk(path)
 	if err != nil {
 		return filepath.Clean(path)
