@@ -106,8 +106,9 @@ func (c *Catalog) ServesSame(other *Catalog) bool {
 		reflect.DeepEqual([]any{a.Untrusted, a.Invalid, a.NoPlugins}, []any{b.Untrusted, b.Invalid, b.NoPlugins})
 }
 
-// PolicyDigest returns a digest of what decides about grants: the config and its included files, the ceiling, the manifests and modules of the
-// plugins, and which of them are served, as revocations say. It is empty without a config.
+// PolicyDigest returns a digest of what decides about grants: the config and its included files, the ceiling, the manifests of the plugins, with
+// the digests of their modules, which of them are served, as revocations say, and which tools are granted, as the command line says. It has none
+// of the values of variables, which may be secret, nor the paths that differ between machines. It is empty without a config.
 func (c *Catalog) PolicyDigest() string {
 	if len(c.Files) == 0 {
 		return ""
@@ -118,7 +119,10 @@ func (c *Catalog) PolicyDigest() string {
 	}
 	for _, p := range c.Plugins {
 		if p.Manifest != nil {
-			fmt.Fprintln(sum, p.Name, p.Manifest.Digest, p.Manifest.Module.SHA256, p.Problem == "")
+			fmt.Fprintln(sum, p.Name, p.Manifest.Digest, p.Problem == "")
+			for _, t := range p.Grant.Tools {
+				fmt.Fprintln(sum, t.Name)
+			}
 		}
 	}
 	if c.Ceiling != nil {

@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -62,6 +63,52 @@ func TestStillGrants(t *testing.T) {
 			now := serve(c.config)
 			if got := now.StillGrants(before, c.tool); got != c.want {
 				t.Errorf("got %t (problem %q)", got, now.Problem)
+			}
+		})
+	}
+}
+
+// TestPolicyDigestDiffersWithEachPart changes one part of what decides about grants at a time.
+func TestPolicyDigestDiffersWithEachPart(t *testing.T) {
+	plugin := func(tools string) hosttest.Files {
+		return hosttest.Plugin("a", done, "[capabilities]\nenv = ['NAME']\n"+hosttest.Reads("one")+tools)
+	}
+	write := func(name, content string) func(*testing.T, *hosttest.World) {
+		return func(t *testing.T, w *hosttest.World) { w.Write(t, hosttest.Files{name: content}) }
+	}
+	const config = "include = ['more.toml']\n[[plugins]]\npath = '../plugins/a'\nenv = { NAME = '${env:VALUE}' }\n"
+	optIn := strings.Replace(plugin(hosttest.Writes("two"))["plugins/a/plugin.toml"], "name = ", "write = 'opt-in'\nname = ", 1)
+	for name, c := range map[string]struct {
+		change  func(*testing.T, *hosttest.World)
+		differs bool
+	}{
+		"nothing":            {func(*testing.T, *hosttest.World) {}, false},
+		"the config":         {write("work/bulkhead.toml", config+"deny_tools = ['one']\n"), true},
+		"an included file":   {write("work/more.toml", "# changed\n"), true},
+		"the ceiling":        {write(hosttest.Ceiling, "[ceiling]\nlimits = { time = '7s' }\n"), true},
+		"another ceiling":    {write(hosttest.Ceiling, "[ceiling]\nlimits = { time = '8s' }\n"), true},
+		"a manifest":         {write("plugins/a/plugin.toml", optIn+"\n"), true},
+		"a plugin left out":  {func(_ *testing.T, w *hosttest.World) { _ = os.Remove(w.Dir + "/plugins/a/it.wasm") }, true},
+		"value of variables": {func(t *testing.T, w *hosttest.World) { w.Env["VALUE"] = "2" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := hosttest.New(t, plugin(""), hosttest.Files{"work/bulkhead.toml": config, "work/more.toml": "", "plugins/a/plugin.toml": optIn})
+			w.Env["VALUE"] = "1"
+			digest := func(allowWrite bool) string {
+				o := w.Options()
+				o.AllowWrite = allowWrite
+				c, err := catalog.Look(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return c.PolicyDigest()
+			}
+			before := digest(false)
+			if len(before) != 64 || before == digest(true) {
+				t.Errorf("with and without --allow-write the digest is %q", before)
+			}
+			if c.change(t, w); (digest(false) != before) != c.differs {
+				t.Errorf("the digest differs: %t", !c.differs)
 			}
 		})
 	}
