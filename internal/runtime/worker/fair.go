@@ -8,8 +8,12 @@ import (
 const fairInterval = 250 * time.Millisecond
 
 // crowdingTime is the processor time after which a worker is demoted. Only the time that it uses while other plugins have calls
-// counts. An unprivileged process cannot raise a priority again, so a demoted worker is replaced as soon as it is idle.
+// counts, beyond a fair share of the time that has passed: a worker that uses less is never demoted, however long it lives. An unprivileged
+// process cannot raise a priority again, so a demoted worker is replaced as soon as it is idle.
 const crowdingTime = 2 * time.Second
+
+// fairShare is the divisor of the share of a processor that a worker may use without crowding others.
+const fairShare = 4
 
 // keepFair starts the sampling of processor time, which stops when no call runs.
 func (p *Pool) keepFair() {
@@ -45,18 +49,19 @@ func (p *Pool) demoteCrowding(calls map[*Supervisor]int64) {
 	}
 	for worker, s := range p.workers {
 		now, err := p.processorTime(worker)
-		used := now - worker.computed
+		used, share := now-worker.computed, time.Since(worker.sampled)/fairShare
 		if err != nil || worker.computed == 0 {
-			used = 0
+			used, share = 0, 0
 		}
-		worker.computed = now
+		worker.computed, worker.sampled = now, time.Now()
 		others := len(wanting)
 		if wanting[s] {
 			others--
 		}
-		if others > 0 {
-			worker.crowding += used
+		if others == 0 {
+			used = 0
 		}
+		worker.crowding = max(0, worker.crowding+used-share)
 		if worker.crowding >= crowdingTime && !worker.demoted.Load() {
 			worker.demoted.Store(true)
 			worker.demote()

@@ -52,7 +52,8 @@ type process struct {
 
 	// The following fields are guarded by the lock of the Pool.
 	computed time.Duration // processor time at the last sample
-	crowding time.Duration // processor time used while other plugins had calls
+	sampled  time.Time     // when it was taken
+	crowding time.Duration // processor time used while other plugins had calls, beyond its share
 }
 
 // start starts a worker and returns when it is confined and its module is loaded. claim is that of the call that needs it. The error is an

@@ -161,6 +161,10 @@ func TestOnlyStaleCodeIsDiscarded(t *testing.T) {
 // Processor time counts while another plugin has had a call since the previous sample, and none counts at the first one. Scripts do not count: they
 // wait for the calls of the others that they make.
 func TestSamplesOfProcessorTime(t *testing.T) {
+	synctest.Test(t, testSamplesOfProcessorTime) // in a bubble no time passes, of which the worker would have a share
+}
+
+func testSamplesOfProcessorTime(t *testing.T) {
 	log := &lines{}
 	pool := NewPool(1)
 	add := func() (*process, *Supervisor) {
@@ -193,6 +197,39 @@ func TestSamplesOfProcessorTime(t *testing.T) {
 	}
 	if n := log.count("its priority is lowered"); n != 1 {
 		t.Errorf("%d lines of the log, want 1", n)
+	}
+}
+
+// A worker may use its share of a processor for as long as it lives, and a burst is forgotten.
+func TestShareOfProcessorTimeIsNotCrowding(t *testing.T) {
+	for name, test := range map[string]struct {
+		used func(sample int) time.Duration // since the sample before
+		want bool
+	}{
+		"its share":       {func(int) time.Duration { return fairInterval / fairShare }, false},
+		"more":            {func(int) time.Duration { return fairInterval/fairShare + time.Millisecond }, true},
+		"rare bursts":     {func(i int) time.Duration { return time.Duration(i%40/39) * 2 * time.Second }, false},
+		"frequent bursts": {func(i int) time.Duration { return time.Duration(i%20/19) * 2 * time.Second }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pool, busy, used := NewPool(1), &process{command: &exec.Cmd{Process: &os.Process{Pid: -1}}}, time.Hour
+				pool.workers[busy] = &Supervisor{config: Config{Log: hclog.NewNullLogger()}}
+				other := &Supervisor{config: Config{Log: hclog.NewNullLogger()}}
+				pool.workers[&process{}] = other
+				pool.processorTime = func(*process) (time.Duration, error) { return used, nil }
+				calls := map[*Supervisor]int64{}
+				for i := range 10_000 { // 42 minutes
+					other.calls++
+					pool.demoteCrowding(calls)
+					used += test.used(i)
+					time.Sleep(fairInterval)
+				}
+				if busy.demoted.Load() != test.want {
+					t.Errorf("the worker was demoted: %t", !test.want)
+				}
+			})
+		})
 	}
 }
 
