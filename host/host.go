@@ -98,7 +98,7 @@ func Open(o Options) (*Host, error) {
 		log.Error("no plugin gets a state directory", "reason", found.Places.NoState)
 	}
 	offered := catalog.New(found)
-	noteSkills([]*catalog.Catalog{offered})
+	noteSkills([]*catalog.Catalog{offered}, nil)
 	offered.Report()
 	h := &Host{options: found.Options, dispatcher: dispatch.New(offered), reloading: make(chan struct{}, 1), rejectedReason: reported}
 	h.observed.host = h

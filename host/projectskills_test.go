@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 )
 
 // projectConfig is a config whose project has skills.
@@ -268,5 +270,32 @@ func TestChangedProjectSkillsAreAnnounced(t *testing.T) {
 	c.want(c.next(), "notifications/resources/list_changed")
 	if got := hosttest.Request(t, h, "skills/list", `{}`); got != `{"skills":[]}` {
 		t.Errorf("after the reload: %s", got)
+	}
+}
+
+// TestNotedSkillsAreBounded checks that a reload examines no more files of skills than are watched, of whatever projects.
+func TestNotedSkillsAreBounded(t *testing.T) {
+	config := projectConfig
+	files := hosttest.Skill("work/skills", "a")
+	for _, name := range []string{"z", "b", "c"} { // two of them have as many files as are watched
+		config += fmt.Sprintf("[[projects]]\nname = '%s'\npath = '$W/%[1]s'\n", name)
+		files[name+"/skills/s/SKILL.md"] = "---\nname: s\ndescription: d\n---\n"
+		for i := range 1000 {
+			files[fmt.Sprintf("%s/skills/s/%d", name, i)] = ""
+		}
+	}
+	w := projectWorld(t, "", files)
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": strings.ReplaceAll(config, "$W", w.Dir)})
+	c, err := catalog.Look(w.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	projects := c.Projects()
+	c.SkillsState = "of a server"
+	host.NoteSkills(projects, c)
+	for _, p := range projects {
+		if isNoted := p.SkillsState != ""; isNoted != (p.Project != "z") || p == c && p.SkillsState != "of a server" {
+			t.Errorf("project %q has the state %q", p.Project, p.SkillsState)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -65,7 +66,7 @@ func (h *Host) openViews(ctx context.Context) error {
 	}
 	c := h.catalog()
 	projects := c.Projects()
-	noteSkills(projects[1:])
+	noteSkills(projects, c)
 	now := &views{projects: byName(projects), byKey: map[catalog.Key]*clientView{c.Key: {view: h.gateway.View, catalog: c}}, started: c.Found.Projects}
 	if len(projects) > 1 {
 		executed, err := h.dispatcher.Prepare(projects...)
@@ -273,14 +274,24 @@ func (h *Host) completeCatalogs(c *catalog.Catalog) ([]*catalog.Catalog, error) 
 		}
 		projects = c.Projects()
 	}
-	noteSkills(projects)
+	noteSkills(projects, nil)
 	return projects, nil
 }
 
-// noteSkills sets the state of the files of projects' skills, in complete Catalogs that are not served yet.
-func noteSkills(projects []*catalog.Catalog) {
-	for _, c := range projects {
-		_, c.SkillsState = projectskills.Watched(c)
+// noteSkills sets the state of the files of projects' skills, in complete Catalogs except served, which is served already. It is empty for
+// projects whose files are not watched.
+func noteSkills(projects []*catalog.Catalog, served *catalog.Catalog) {
+	files := 0
+	for _, c := range slices.SortedFunc(slices.Values(projects), func(a, b *catalog.Catalog) int { return strings.Compare(a.Project, b.Project) }) {
+		var watched []string
+		state := ""
+		if files < maxSkillFiles {
+			watched, state = projectskills.Watched(c)
+			files += len(watched)
+		}
+		if c != served {
+			c.SkillsState = state
+		}
 	}
 }
 

@@ -1,0 +1,4 @@
+package host
+
+// NoteSkills is noteSkills, for tests.
+var NoteSkills = noteSkills
