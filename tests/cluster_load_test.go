@@ -29,7 +29,7 @@ func TestClusterUnderLoad(t *testing.T) {
 		t.Skip("NOT TESTED without -cluster: it takes minutes of an otherwise idle machine (`just cluster`)")
 	}
 	c := startCluster(t)
-	base, transport, reload := shardsProxy([2]string{c.replicas[0].address, c.replicas[1].address}, [2]string{c.shards[0].address, c.shards[1].address}).start(t)
+	base, transport, reload := shardsProxy(t, [2]string{c.replicas[0].address, c.replicas[1].address}, [2]string{c.shards[0].address, c.shards[1].address}).start(t)
 	c.addClients(base, &http.Client{Transport: transport})
 	stop := make(chan struct{})
 	var running sync.WaitGroup

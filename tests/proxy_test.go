@@ -31,6 +31,7 @@ type proxyExample struct {
 	edits []string
 	frame string // configuration around it
 	args  []string
+	log   *logBuffer // what the proxy prints; nil: it is shown if the test fails
 }
 
 var proxies = map[string]proxyExample{
@@ -108,7 +109,10 @@ func (proxy proxyExample) start(t *testing.T) (base string, transport *http.Tran
 		args = append(args, fill.Replace(arg))
 	}
 	cmd := exec.Command(program, append(args, config)...)
-	log := &logBuffer{}
+	log := proxy.log
+	if log == nil {
+		log = &logBuffer{}
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -125,7 +129,14 @@ func (proxy proxyExample) start(t *testing.T) (base string, transport *http.Tran
 	reload = func(edits ...string) {
 		t.Helper()
 		putFile(t, config, strings.NewReplacer(edits...).Replace(text))
-		signal(t, cmd, syscall.SIGUSR2)
+		// While HAProxy starts, it misses the signal.
+		before, reloads := strings.Count(log.String(), "Reloading"), 0
+		waitFor(t, "a reload of "+proxy.program, func() bool {
+			if reloads++; reloads%100 == 1 {
+				signal(t, cmd, syscall.SIGUSR2)
+			}
+			return strings.Count(log.String(), "Reloading") > before
+		})
 	}
 	transport = &http.Transport{
 		ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"},
