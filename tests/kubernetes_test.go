@@ -200,7 +200,7 @@ func TestShardsHaveTheirProjects(t *testing.T) {
 			if used := volumeOf(t, pod, p.Name).PersistentVolumeClaim.ClaimName; used != claim.Metadata.Name || !slices.Equal(claim.Spec.AccessModes, []string{"ReadWriteOncePod"}) {
 				t.Errorf("%s: the volume of %s is that of the claim %s, want %s with ReadWriteOncePod, not %v", dir, p.Name, used, claim.Metadata.Name, claim.Spec.AccessModes)
 			}
-			for _, c := range append(pod.InitContainers, pod.Containers...) {
+			for _, c := range append(pod.InitContainers[1:], pod.Containers...) { // the first one fetches plugins
 				for _, want := range []mount{{p.Name, "files", p.Path}, {p.Name, "state", filepath.Dir(p.State)}} {
 					if !slices.Contains(c.Mounts, want) {
 						t.Errorf("%s: the container %s does not mount %+v", dir, c.Name, want)

@@ -2,18 +2,24 @@ package kubernetes
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/yannh/kubeconform/pkg/validator"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	psaapi "k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 )
@@ -28,6 +34,95 @@ func build(t *testing.T, dir string) resmap.ResMap {
 		t.Fatal(err)
 	}
 	return resources
+}
+
+// option is the beginning of a line that is an option: a # without a space behind it.
+var option = regexp.MustCompile(`(?m)^( *)#([^ \n])`)
+
+// withOptions returns a copy of the manifests with all options.
+func withOptions(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(manifests)); err != nil {
+		t.Fatal(err)
+	}
+	changed := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !option.Match(text) {
+			return err
+		}
+		changed++
+		return os.WriteFile(path, option.ReplaceAll(text, []byte("$1$2")), 0o600)
+	})
+	if err != nil || changed < 8 {
+		t.Fatalf("%d files have options, %v", changed, err)
+	}
+	return dir
+}
+
+// podOf returns the pod of a workload, or a pod itself; ok is false for other resources.
+func podOf(t *testing.T, r *resource.Resource) (pod corev1.PodTemplateSpec, ok bool) {
+	t.Helper()
+	data, err := r.AsYAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var workload struct {
+		Spec struct{ Template corev1.PodTemplateSpec }
+	}
+	switch r.GetKind() {
+	case "Deployment", "StatefulSet":
+		err = yaml.Unmarshal(data, &workload)
+	case "Pod":
+		err = yaml.Unmarshal(data, &workload.Spec.Template)
+	default:
+		return pod, false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return workload.Spec.Template, true
+}
+
+// fillPod returns the pod that fills a volume, which is applied by itself.
+func fillPod(t *testing.T) *resource.Resource {
+	t.Helper()
+	dir := t.TempDir()
+	text, err := os.ReadFile(manifests + "/fill.yaml")
+	if err == nil {
+		err = errors.Join(os.WriteFile(dir+"/fill.yaml", text, 0o600), os.WriteFile(dir+"/kustomization.yaml", []byte("resources: [fill.yaml]\n"), 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return build(t, dir).Resources()[0]
+}
+
+// TestFetchComesFirst checks the order of the init containers, and that every container has the mounts of the options.
+func TestFetchComesFirst(t *testing.T) {
+	for _, dir := range []string{manifests, withOptions(t)} {
+		for _, r := range build(t, dir).Resources() {
+			pod, ok := podOf(t, r)
+			if !ok {
+				continue
+			}
+			if c := pod.Spec.InitContainers; len(c) != 2 || c[0].Name != "fetch" || c[1].Name != "compile" || len(pod.Spec.Containers) != 1 {
+				t.Errorf("%s: the init containers are not fetch and compile, in this order", r.GetName())
+			}
+			for _, v := range pod.Spec.Volumes {
+				used := func(c corev1.Container) bool {
+					return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == v.Name })
+				}
+				if !slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), used) {
+					t.Errorf("%s: no container mounts %s", r.GetName(), v.Name)
+				}
+			}
+		}
+	}
 }
 
 // TestManifestsFitSchemas validates all resources by the schemas of Kubernetes.
@@ -48,7 +143,14 @@ func TestManifestsFitSchemas(t *testing.T) {
 		}
 		return problems, resources
 	}
-	for dir, least := range map[string]int{manifests: 20, manifests + "/nodes": 3} {
+	fill, err := fillPod(t).AsYAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems, n := validate(fill); len(problems) > 0 || n != 1 {
+		t.Errorf("fill.yaml: %d resources:\n%s", n, strings.Join(problems, "\n"))
+	}
+	for dir, least := range map[string]int{manifests: 20, manifests + "/nodes": 3, withOptions(t): 21} {
 		data, err := build(t, dir).AsYaml()
 		if err != nil {
 			t.Fatal(err)
@@ -79,20 +181,11 @@ func TestConfigsAreProjected(t *testing.T) {
 	}
 	used := map[string]bool{}
 	for _, r := range resources.Resources() {
-		if r.GetKind() != "Deployment" && r.GetKind() != "StatefulSet" {
+		pod, ok := podOf(t, r)
+		if !ok {
 			continue
 		}
-		data, err := r.AsYAML()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var workload struct {
-			Spec struct{ Template corev1.PodTemplateSpec }
-		}
-		if err := yaml.Unmarshal(data, &workload); err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range workload.Spec.Template.Spec.Volumes {
+		for _, v := range pod.Spec.Volumes {
 			switch {
 			case v.ConfigMap != nil:
 				t.Errorf("%s: the volume %s is of the kind configMap", r.GetName(), v.Name)
@@ -119,45 +212,30 @@ func TestPodsAreRestricted(t *testing.T) {
 		t.Fatal(err)
 	}
 	pods, namespaces := 0, 0
-	for _, r := range build(t, manifests).Resources() {
-		data, err := r.AsYAML()
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, r := range slices.Concat(build(t, manifests).Resources(), build(t, withOptions(t)).Resources(), []*resource.Resource{fillPod(t)}) {
 		if r.GetKind() == "Namespace" {
 			if namespaces++; r.GetLabels()["pod-security.kubernetes.io/enforce"] != "restricted" {
 				t.Errorf("the labels of the namespace are %v", r.GetLabels())
 			}
 		}
-		if r.GetKind() != "Deployment" && r.GetKind() != "StatefulSet" {
+		template, ok := podOf(t, r)
+		if !ok {
 			continue
 		}
 		pods++
-		var workload struct {
-			Spec struct {
-				Template struct {
-					Metadata metav1.ObjectMeta
-					Spec     corev1.PodSpec
-				}
-			}
-		}
-		if err := yaml.Unmarshal(data, &workload); err != nil {
-			t.Fatal(err)
-		}
-		template := workload.Spec.Template
 		level := psaapi.LevelVersion{Level: psaapi.LevelRestricted, Version: psaapi.LatestVersion()}
-		for _, result := range evaluator.EvaluatePod(level, &template.Metadata, &template.Spec) {
+		for _, result := range evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec) {
 			if !result.Allowed {
 				t.Errorf("%s: %s: %s", r.GetName(), result.ForbiddenReason, result.ForbiddenDetail)
 			}
 		}
 		privileged := true
 		template.Spec.Containers[0].SecurityContext.Privileged = &privileged
-		if policy.AggregateCheckResults(evaluator.EvaluatePod(level, &template.Metadata, &template.Spec)).Allowed {
+		if policy.AggregateCheckResults(evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec)).Allowed {
 			t.Error("a privileged container is allowed")
 		}
 	}
-	if pods != 3 || namespaces != 1 {
+	if pods != 7 || namespaces != 2 {
 		t.Errorf("%d pods in %d namespaces", pods, namespaces)
 	}
 }
