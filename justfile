@@ -23,7 +23,7 @@ test-all:
 
 # what a start and a call cost against a native server, as ratios of one run; writes the charts of docs/cost.md
 bench:
-    go test ./tests/bench -run '^$' -bench . -benchtime 3s | go run ./tests/bench/charts docs/cost.md
+    go test ./tests/bench -run '^$' -bench . -skip Capacity -benchtime 3s | go run ./tests/bench/charts docs/cost.md
 
 # how many clients one server has room for, and what a thousand, ten thousand and a million need; writes the tables of docs/capacity.md
 capacity:

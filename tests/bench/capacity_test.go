@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -88,7 +89,7 @@ func capacityOfCalls(b *testing.B, s binaries, plugins []string) {
 }
 
 // capacityOfMemory measures the memory (PSS) of a server for each project without calls, each worker, and each session of versions before
-// 2026-07-28 with its stream.
+// 2026-07-28 with its stream, and what a worker has of [server] memory. Servers end with their round, since processes that share pages share their PSS.
 func capacityOfMemory(b *testing.B, s binaries, plugins []string) {
 	for b.Loop() {
 		few := startProjects(b, s, plugins, fewProjects)
@@ -98,6 +99,7 @@ func capacityOfMemory(b *testing.B, s binaries, plugins []string) {
 			few.openSession()
 		}
 		session := (few.memory() - base) / sessions
+		few.end()
 		many := startProjects(b, s, plugins, manyProjects)
 		idle := many.memory()
 		many.call(0, "get_current_time", `{"timezone":"Europe/Berlin"}`) // the worker of time, which all projects share
@@ -115,16 +117,22 @@ func capacityOfMemory(b *testing.B, s binaries, plugins []string) {
 		b.ReportMetric(float64(session)/(1<<10), "session-KiB")
 		b.ReportMetric(float64(idle-base)/(manyProjects-fewProjects)/(1<<10), "project-KiB")
 		b.ReportMetric(float64(many.memory()-started)/activeProjects/(1<<20), "worker-MiB")
+		b.ReportMetric(many.credit()/(activeProjects+1)/(1<<20), "credit-MiB")
 		b.ReportMetric(float64(first.Microseconds()), "first-call-cpu-µs")
 		b.ReportMetric(0, "ns/op")
+		many.end()
 	}
 }
 
-// startProjects starts a server with n projects besides its own.
+// startProjects starts a server with n projects besides its own, and with metrics if there are many.
 func startProjects(b *testing.B, s binaries, plugins []string, n int) *httpServer {
 	b.Helper()
 	dir := b.TempDir()
 	var config strings.Builder
+	metrics := freeAddress(b)
+	if n == manyProjects {
+		fmt.Fprintf(&config, "[audit]\nfile = %q\nmetrics = %q\n", filepath.Join(dir, "audit.jsonl"), metrics)
+	}
 	for _, plugin := range plugins {
 		fmt.Fprintf(&config, "[[plugins]]\npath = %q\n", plugin)
 		if strings.HasSuffix(plugin, "filesystem") {
@@ -145,7 +153,33 @@ func startProjects(b *testing.B, s binaries, plugins []string, n int) *httpServe
 	}
 	write(b, filepath.Join(dir, "bulkhead.toml"), config.String())
 	address := freeAddress(b)
-	return startHTTP(b, own, address, s.host, "serve", "--config", filepath.Join(dir, "bulkhead.toml"), "--project", own, "--http", address)
+	server := startHTTP(b, own, address, s.host, "serve", "--config", filepath.Join(dir, "bulkhead.toml"), "--project", own, "--http", address)
+	server.metrics = "http://" + metrics + "/metrics"
+	return server
+}
+
+// credit returns what the workers have of [server] memory, in bytes.
+func (s *httpServer) credit() float64 {
+	r, err := s.client.Get(s.metrics)
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "bulkhead_memory_credit_bytes "); ok {
+			credit, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil {
+				s.b.Fatal(err)
+			}
+			return credit
+		}
+	}
+	s.b.Fatal("there is no metric of the memory that workers have")
+	return 0
 }
 
 // call calls a tool in a project, by 2026-07-28.

@@ -20,6 +20,7 @@ type httpServer struct {
 	b       *testing.B
 	cmd     *exec.Cmd
 	url     string
+	metrics string // URL; empty: there are none
 	session string
 	client  *http.Client
 }
@@ -35,10 +36,7 @@ func startHTTP(b *testing.B, dir, address, program string, args ...string) *http
 	if err := s.cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
-		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait()
-	})
+	b.Cleanup(s.end)
 	for range 500 {
 		if r, err := s.post(initialize, nil); err == nil {
 			s.session = r.Header.Get("Mcp-Session-Id")
@@ -50,6 +48,12 @@ func startHTTP(b *testing.B, dir, address, program string, args ...string) *http
 	}
 	b.Fatal("the server does not answer")
 	return nil
+}
+
+// end ends the server, if it runs.
+func (s *httpServer) end() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
 }
 
 // modernHeaders are those of a call of echo.

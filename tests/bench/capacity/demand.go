@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"math/rand/v2"
+	"sort"
 	"time"
 )
 
@@ -16,17 +17,25 @@ const (
 	pluginsUsed    = 2                // plugins that a project uses
 	sizeExponent   = 1.5              // of the distribution of the clients of a project, a power law
 	largestProject = 5000             // clients
+	streamShare    = 0.9              // of the clients of versions before 2026-07-28: with a stream of GET, which keeps their session while they pause
 )
 
-// population returns the clients of each project, until there are clients in all.
-func population(clients int, random *rand.Rand) (sizes []int) {
-	for clients > 0 {
-		size := int(math.Pow(1-random.Float64(), -1/sizeExponent))
-		size = min(size, largestProject, clients)
-		sizes = append(sizes, size)
-		clients -= size
+// population returns the clients of each project, in random order. Their sizes are evenly spaced quantiles of the distribution, since a few random
+// sizes of a power law say little of others.
+func population(clients int, random *rand.Rand) []int {
+	sizes := func(projects int) (sizes []int, sum int) {
+		for i := range projects {
+			size := min(int(math.Pow((float64(i)+0.5)/float64(projects), -1/sizeExponent)), largestProject, clients)
+			sizes = append(sizes, size)
+			sum += size
+		}
+		return sizes, sum
 	}
-	return sizes
+	projects := sort.Search(clients, func(n int) bool { _, sum := sizes(n + 1); return sum >= clients }) + 1
+	all, sum := sizes(projects)
+	all[0] -= sum - clients // the largest one
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
 }
 
 // figures are what `go test -bench Capacity` has measured.
@@ -34,11 +43,13 @@ type figures struct {
 	stateless, read, write, first time.Duration // processor time of a call; first: of the first call, which starts a worker
 	oneWrite                      time.Duration // from one write in a project to the next
 	base, session, project        float64       // bytes
-	worker                        float64       // bytes
+	worker                        float64       // bytes that a worker uses
+	credit                        float64       // bytes of [server] memory that it has
 }
 
 // machine is one server.
 type machine struct {
+	name       string
 	processors int
 	memory     float64 // of [server], for workers
 	figures    figures

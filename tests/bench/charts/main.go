@@ -27,16 +27,7 @@ var comparisons = []struct{ unit, file, title string }{
 // The comments around what is generated.
 const begin, end = "<!-- charts: begin -->", "<!-- charts: end -->"
 
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: charts PAGE.md < OUTPUT-OF-BENCHMARKS")
-		os.Exit(2)
-	}
-	if err := run(os.Stdin, os.Stderr, os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+func main() { report.Main(run) }
 
 func run(in io.Reader, progress io.Writer, page string) error {
 	all, err := report.Parse(io.TeeReader(in, progress))
