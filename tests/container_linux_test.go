@@ -47,7 +47,7 @@ func newTestPod(t *testing.T, dir string) *testPod {
 		t.Skipf("this system lacks layers of confinement: %v", report.Missing())
 	}
 	user := readPod(t, "server/pod.yaml").SecurityContext.RunAsUser
-	p := &testPod{files: newPodFiles(t, dir), user: user, image: newDir(t, nil), state: newDir(t, nil)}
+	p := &testPod{files: newPodFiles(t, dir, false), user: user, image: newDir(t, nil), state: newDir(t, nil)}
 	for _, made := range []string{"etc", "home/bulkhead", "project", "tmp", "proc", "sys", "dev", "run"} {
 		if err := os.MkdirAll(filepath.Join(p.image, made), 0o755); err != nil {
 			t.Fatal(err)
