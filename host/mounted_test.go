@@ -52,8 +52,8 @@ func (m *mounted) put(t *testing.T, files hosttest.Files) {
 	must(os.RemoveAll(filepath.Join(m.dir, former)))
 }
 
-// TestMountedFilesAreFollowed replaces, one after the other, config, included file, ceiling, token and certificate of a server as Kubernetes does. Only
-// watching finds the changes.
+// TestMountedFilesAreFollowed replaces, one after the other, config, included file, ceiling, list of revoked plugins, token, keys of questions and
+// certificate of a server as Kubernetes does. Only watching finds the changes.
 func TestMountedFilesAreFollowed(t *testing.T) {
 	w := hosttest.New(t, answering("a", "A"), answering("b", "B"), hosttest.Files{"work/bulkhead.toml": ""})
 	m := &mounted{dir: filepath.Join(w.Dir, "mount"), mode: 0o777 | os.ModeSticky}
@@ -74,8 +74,11 @@ func TestMountedFilesAreFollowed(t *testing.T) {
 		}
 		return string(certs), string(keys)
 	}
-	settings := fmt.Sprintf("include = ['part.toml']\n[http]\ntoken_file = %q\ntls_cert = %q\ntls_key = %q\n", in("token"), in("tls.crt"), in("tls.key"))
-	files := hosttest.Files{"bulkhead.toml": settings + plugin("a"), "part.toml": plugin("b"), "ceiling.toml": "", "token": token}
+	r := newRevoker(t)
+	settings := fmt.Sprintf("include = ['part.toml']\n[http]\ntoken_file = %q\nstate_keys = %q\ntls_cert = %q\ntls_key = %q\n"+
+		"[sources]\nrevocations = [{ from = 'revoked.toml', key = '%s' }]\n", in("token"), in("state-keys"), in("tls.crt"), in("tls.key"), r.key.Public())
+	files := hosttest.Files{"bulkhead.toml": settings + plugin("a"), "part.toml": plugin("b"), "ceiling.toml": "", "token": token, "state-keys": strings.Repeat("k", 32)}
+	files["revoked.toml"], files["revoked.toml.minisig"] = r.list(t, 1)
 	files["tls.crt"], files["tls.key"] = pair()
 	m.put(t, files)
 	o := w.Options()
@@ -126,6 +129,19 @@ func TestMountedFilesAreFollowed(t *testing.T) {
 	files["ceiling.toml"] = "[ceiling]\ndeny_tools = ['b_reads']\n"
 	m.put(t, files)
 	want("the ceiling", has("a_reads"), token)
+	files["revoked.toml"], files["revoked.toml.minisig"] = r.list(t, 2, answering("a", "A")["plugins/a/plugin.toml"])
+	m.put(t, files)
+	want("the list of revoked plugins", has(), token)
+	files["revoked.toml"], files["revoked.toml.minisig"] = r.list(t, 3)
+	m.put(t, files)
+	want("the list of revoked plugins", has("a_reads"), token)
+	files["state-keys"] += "\n" + strings.Repeat("n", 32)
+	m.put(t, files)
+	for end := time.Now().Add(time.Minute); !strings.Contains(w.Log.String(), "the state keys have changed"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the keys of questions are not followed: %s", w.Log.String())
+		}
+	}
 	files["token"] = "the-next-token-of-the-server"
 	m.put(t, files)
 	want("the token", has("a_reads"), files["token"])

@@ -32,7 +32,15 @@ func (r revoker) config() string {
 // publish writes a list of revoked manifests, and then its signature.
 func (r revoker) publish(t *testing.T, w *hosttest.World, serial int, manifests ...string) {
 	t.Helper()
-	text := fmt.Sprintf("revocations = 1\nserial = %d\nexpires = '2999-12-31'\n", serial)
+	list, sig := r.list(t, serial, manifests...)
+	put(t, w, "list.toml", list)
+	put(t, w, "list.toml.minisig", sig)
+}
+
+// list returns a list of revoked manifests, and its signature.
+func (r revoker) list(t *testing.T, serial int, manifests ...string) (text, signature string) {
+	t.Helper()
+	text = fmt.Sprintf("revocations = 1\nserial = %d\nexpires = '2999-12-31'\n", serial)
 	for _, m := range manifests {
 		text += fmt.Sprintf("[[revoked]]\nsha256 = '%s'\nreason = 'it sends notes elsewhere'\n", userfile.Digest([]byte(m)))
 	}
@@ -40,8 +48,7 @@ func (r revoker) publish(t *testing.T, w *hosttest.World, serial int, manifests 
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, w, "list.toml", text)
-	put(t, w, "list.toml.minisig", string(sig))
+	return text, string(sig)
 }
 
 // withRevocations returns a world whose config serves the plugins a and b and names an empty list.

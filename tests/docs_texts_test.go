@@ -19,7 +19,7 @@ var (
 	fenced = regexp.MustCompile("(?ms)^```.*?^```")
 	quoted = regexp.MustCompile("`([^`]+)`|\"([^\"`|]+)\"")
 	// isCode are quotations that are not texts of the program: code, commands and settings.
-	isCode = regexp.MustCompile(`[(){}=<>$|×]|^(bulkhead|go|just|git|ssh|sudo|npm|cargo|docker|claude|codex|gemini|brew|shasum|xattr|base64|\.ci/languages|[A-Z_]+=1) |--|^Authorization: |^Error calling tool|bulkhead-compile DIR`)
+	isCode = regexp.MustCompile(`[(){}=<>$|×]|^(bulkhead|go|just|git|ssh|sudo|npm|cargo|docker|kubectl|claude|codex|gemini|brew|shasum|xattr|base64|\.ci/languages|[A-Z_]+=1) |--|^Authorization: |^Error calling tool|bulkhead-compile DIR`)
 	// logLine is a line of the log: its message, and its values.
 	logLine = regexp.MustCompile(`(?m)^\[(?:ERROR|WARN|INFO)\] +[a-z.]+: (.+?)(?:: [a-z]+=|:$|$)`)
 )
