@@ -92,6 +92,10 @@ type Notifier interface {
 
 	// NotifyOf is like Notify, but notifies the clients of other views too of those changes that source shows them.
 	NotifyOf(ctx context.Context, source Source, method string, params json.RawMessage) error
+
+	// Announce states that the request may have an effect from now on, so that it must not be repeated without the client's knowledge. It returns
+	// when the beginning of an answer was sent, or the client has gone.
+	Announce()
 }
 
 // Source is what reports a change.

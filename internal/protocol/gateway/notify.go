@@ -44,6 +44,13 @@ func newNotifier(s *session, request *call.Request, meta requestMeta, to Peer) *
 	return &notifier{s: s, request: request, meta: meta, to: to, sending: newLock()}
 }
 
+// Announce implements Notifier.
+func (n *notifier) Announce() {
+	if to, ok := n.to.(Announcer); ok {
+		to.Announce()
+	}
+}
+
 // Notify implements Notifier.
 func (n *notifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	return n.NotifyOf(ctx, nil, method, params)

@@ -35,6 +35,13 @@ type Remote interface {
 	Sender() call.Sender
 }
 
+// Announcer is a Peer that can begin to answer before there is a message. Between client and server, requests without any answer are repeated when a
+// connection is lost.
+type Announcer interface {
+	// Announce returns when the beginning of the answer was sent, or the client has gone.
+	Announce()
+}
+
 // Response is the response to a request.
 type Response struct {
 	ID     []byte     // raw; nil if it could not be parsed

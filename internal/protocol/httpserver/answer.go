@@ -69,7 +69,7 @@ func (a *answer) write() {
 	for {
 		events, response, done := a.stream.next(a.reader)
 		switch {
-		case len(events) > 0:
+		case len(events) > 0, response == nil && a.stream.isAnnounced():
 			a.writeEvents()
 			return
 		case response != nil:
@@ -148,9 +148,11 @@ func (a *answer) writeEvents() {
 		}
 	}
 	flush := func() bool { return control.Flush() == nil }
+	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if !flush() {
 		return
 	}
+	a.stream.begin()
 	ticker := time.NewTicker(keepAlive)
 	defer ticker.Stop()
 	for {

@@ -116,6 +116,34 @@ func TestSlowCallMakesTheAnswerAStream(t *testing.T) {
 	})
 }
 
+// TestAnswerBeginsBeforeCallHasAnEffect has calls announce that they have an effect from now on. What repeats requests without an answer, such as proxies,
+// must not do so from then on. A client that has gone does not keep such a call from ending.
+func TestAnswerBeginsBeforeCallHasAnEffect(t *testing.T) {
+	run(t, Config{}, func(t *testing.T, f *fixture) {
+		modernBody, modernHeaders := modernCall("write_hold", `{}`)
+		for _, version := range []string{"2025-03-26", "2025-11-25", "2026-07-28"} {
+			body, headers := modernBody, modernHeaders
+			if version < "2026-07-28" {
+				body, headers = legacyCall(1, "write_hold"), []string{"Mcp-Session-Id", f.open(version), "MCP-Protocol-Version", version}
+			}
+			begin := time.Now()
+			e := f.stream(http.MethodPost, body, headers...)
+			if took := time.Since(begin); took != 0 {
+				t.Errorf("%s: the answer began after %v", version, took)
+			}
+			f.b.release <- struct{}{}
+			if version == "2025-11-25" {
+				e.want("2-0", "")
+			}
+			e.want(map[bool]string{true: "", false: "2-1"}[version == "2026-07-28"], `"result"`)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, _ = f.send(ctx, http.MethodPost, Path, modernBody, modernHeaders...) // it may have been sent
+		synctest.Wait()
+	})
+}
+
 func TestEndOfConnectionCancelsModernCall(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
 		ctx, cancel := context.WithCancel(t.Context())

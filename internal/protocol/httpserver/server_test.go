@@ -22,7 +22,7 @@ import (
 )
 
 // backend has these tools: echo returns its arguments as text, progress sends three notifications first, hold waits for
-// release, large returns a megabyte.
+// release, write_hold announces that first, large returns a megabyte.
 type backend struct {
 	release   chan struct{} // each element ends one call of hold
 	started   chan struct{}
@@ -90,10 +90,12 @@ func (c request) answer(ctx context.Context, n gateway.Notifier) (json.RawMessag
 			return nil, &gateway.Ask{Ask: ask, PluginVersion: "fake", Timeout: time.Minute}
 		}
 		text = string(c.r.Interaction.Answers["name"])
+	case "write_hold":
+		n.Announce()
 	case "large":
 		text = strings.Repeat("x", 1<<20)
 	}
-	if c.r.Name == "hold" || c.r.Name == "progress_hold" {
+	if strings.HasSuffix(c.r.Name, "hold") {
 		c.b.started <- struct{}{}
 		select {
 		case <-c.b.release:

@@ -70,7 +70,10 @@ type stream struct {
 	counted  int64  // bytes of the response that the budget includes
 	ended    bool   // Respond or Skip was called
 	onEnd    func() // called when ended is set; may be nil
-	onFirst  func() // called when the first event was put; may be nil
+	onFirst  func() // called when the first event was put, or the answer is announced; may be nil
+
+	announced bool // the answer has to begin before there is an event
+	begun     bool // the answer has begun
 }
 
 // Sender implements gateway.Remote.
@@ -123,6 +126,38 @@ func (s *stream) reserve(size int64) bool {
 	}
 	s.budget.used.Add(size)
 	return true
+}
+
+// Announce implements gateway.Announcer. It has the reader write the header of the answer.
+func (s *stream) Announce() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isClosed() || s.ended || s.announced {
+		return
+	}
+	s.announced = true
+	if s.onFirst != nil {
+		s.onFirst()
+	}
+	s.signal()
+	for s.reader != nil && !s.begun && !s.ended {
+		s.progress.Wait()
+	}
+}
+
+// begin states that the answer has begun.
+func (s *stream) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = true
+	s.progress.Broadcast()
+}
+
+// isAnnounced reports whether the answer has to begin.
+func (s *stream) isAnnounced() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.announced
 }
 
 // notifyFirst has a function called when the first event is put.
@@ -397,3 +432,4 @@ func (s *stream) close() {
 }
 
 var _ gateway.Peer = (*stream)(nil)
+var _ gateway.Announcer = (*stream)(nil)

@@ -127,6 +127,9 @@ func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(audit
 	if err := q.approve(record); err != nil {
 		return call.Result{}, err
 	}
+	if q.place.write {
+		n.Announce() // not while it runs, since the client may be slow
+	}
 	if err := q.start(ctx); err != nil {
 		return call.Result{}, err
 	}

@@ -141,6 +141,24 @@ func TestFailedSandboxSetupIsRetried(t *testing.T) {
 	}
 }
 
+// announced counts the calls that announced themselves.
+type announced struct {
+	silent
+	n int
+}
+
+func (a *announced) Announce() { a.n++ }
+
+func TestOnlyCallsThatWriteAreAnnounced(t *testing.T) {
+	d := open(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), hosttest.Writes("it_writes")+hosttest.Reads("it_reads")))
+	for tool, want := range map[string]int{"it_writes": 1, "it_reads": 0} {
+		var client announced
+		if _, err := callOf(t, d, tool).Execute(t.Context(), &client); err != nil || client.n != want {
+			t.Errorf("%s: announced %d times, want %d, %v", tool, client.n, want, err)
+		}
+	}
+}
+
 func TestCallWaitsForEarlierWrites(t *testing.T) {
 	d := open(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), hosttest.Writes("it_writes")+hosttest.Reads("it_reads")))
 	first, second, third := callOf(t, d, "it_writes"), callOf(t, d, "it_writes"), callOf(t, d, "it_reads")
@@ -170,5 +188,7 @@ func TestCallWaitsForEarlierWrites(t *testing.T) {
 type silent struct{}
 
 func (silent) Notify(context.Context, string, json.RawMessage) error { return nil }
+
+func (silent) Announce() {}
 
 func (silent) NotifyOf(context.Context, gateway.Source, string, json.RawMessage) error { return nil }
