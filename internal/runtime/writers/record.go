@@ -97,7 +97,7 @@ func (r *recordDir) conflict(wanted []claim) (*Conflict, error) {
 			if slices.ContainsFunc(other.Claims, func(o claim) bool {
 				return w.conflicts(o) || sameHost && w.Path == o.Path && !(w.Shared && o.Shared)
 			}) {
-				return &Conflict{Path: w.Path, Other: other.Server}, nil
+				return &Conflict{Path: w.Path, State: w.state, Other: other.Server}, nil
 			}
 		}
 	}

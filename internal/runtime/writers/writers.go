@@ -62,15 +62,17 @@ const maxText = 1024 // bytes of a value of a record in a message
 // Conflict says that another server has claimed a directory.
 type Conflict struct {
 	Path  string // the directory, or one that contains it or is in it
+	State bool   // see Dir
 	Other Server
 }
 
 func (e *Conflict) Error() string {
-	return fmt.Sprintf("another server writes %s: %s\n  remedy: %s", visible.Text(e.Path), e.Other, remedy)
+	remedy := "or have it serve all projects, with [[projects]]; or set read_only for the plugins of this one, or give it a project of its own"
+	if e.State {
+		remedy = "or leave out, or set read_only for, the plugins that write it here; or serve both projects from one server ([[projects]]); or give this server a state directory (XDG_STATE_HOME) of its own, which then has trust and tokens of its own"
+	}
+	return fmt.Sprintf("another server writes %s: %s\n  remedy: stop that server, which keeps it also while it is suspended; %s", visible.Text(e.Path), e.Other, remedy)
 }
-
-// remedy is what the user can do.
-const remedy = "stop that server, which keeps it also while it is suspended; or have it serve all projects, with [[projects]]; or set read_only for the plugins of this one, or give it a project and a state directory (XDG_STATE_HOME) of its own"
 
 // Claims are what one server has claimed. It is safe for concurrent use.
 type Claims struct {
