@@ -218,11 +218,12 @@ func TestShardsHaveTheirProjects(t *testing.T) {
 }
 
 // TestIngressesHaveEndpoints compares host and paths of each ingress with the config of the servers behind it: a host that the config does not name
-// is refused while all probes succeed.
+// is refused while all probes succeed. HAProxy's controller passes the end of a request on only with an annotation.
 func TestIngressesHaveEndpoints(t *testing.T) {
 	for dir, c := range kubernetesConfigs(t) {
 		var ingress struct {
-			Spec struct {
+			Metadata struct{ Annotations map[string]string }
+			Spec     struct {
 				TLS   []struct{ Hosts []string }
 				Rules []struct {
 					Host string
@@ -241,6 +242,9 @@ func TestIngressesHaveEndpoints(t *testing.T) {
 		}
 		if len(ingress.Spec.Rules) != 1 || len(ingress.Spec.TLS) != 1 {
 			t.Fatalf("%s: the ingress is %+v", dir, ingress)
+		}
+		if ingress.Metadata.Annotations["haproxy.org/abortonclose"] != "true" {
+			t.Errorf("%s: the ingress lacks haproxy.org/abortonclose, so that clients cannot cancel calls", dir)
 		}
 		rule := ingress.Spec.Rules[0]
 		var paths []string
