@@ -26,7 +26,7 @@ func (endlessCalls) ReportRefused(call.Request)                       {}
 type endlessCall struct{ b endlessCalls }
 
 func (c endlessCall) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
-	n.Announce()
+	n.Announce(ctx)
 	c.b.began <- struct{}{}
 	<-ctx.Done()
 	c.b.ended <- struct{}{}

@@ -94,8 +94,8 @@ type Notifier interface {
 	NotifyOf(ctx context.Context, source Source, method string, params json.RawMessage) error
 
 	// Announce states that the request may have an effect from now on, so that it must not be repeated without the client's knowledge. It returns
-	// when the beginning of an answer was sent, or the client has gone.
-	Announce()
+	// when the beginning of an answer was sent, the client has gone or does not read, or ctx has ended.
+	Announce(ctx context.Context)
 }
 
 // Source is what reports a change.

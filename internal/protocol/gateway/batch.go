@@ -76,6 +76,9 @@ type batch struct {
 // Put implements Peer.
 func (b *batch) Put(message ...[]byte) { b.out.Put(message...) }
 
+// Announce implements Announcer.
+func (b *batch) Announce(ctx context.Context) { announce(ctx, b.out) }
+
 // Closed implements Peer.
 func (b *batch) Closed() <-chan struct{} { return b.out.Closed() }
 
@@ -129,3 +132,4 @@ func (b *batch) settle() {
 }
 
 var _ Peer = (*batch)(nil)
+var _ Announcer = (*batch)(nil)

@@ -45,9 +45,12 @@ func newNotifier(s *session, request *call.Request, meta requestMeta, to Peer) *
 }
 
 // Announce implements Notifier.
-func (n *notifier) Announce() {
-	if to, ok := n.to.(Announcer); ok {
-		to.Announce()
+func (n *notifier) Announce(ctx context.Context) { announce(ctx, n.to) }
+
+// announce begins the answer to a request, if its Peer can.
+func announce(ctx context.Context, to Peer) {
+	if to, ok := to.(Announcer); ok {
+		to.Announce(ctx)
 	}
 }
 

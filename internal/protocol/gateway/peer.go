@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strconv"
 
@@ -38,8 +39,8 @@ type Remote interface {
 // Announcer is a Peer that can begin to answer before there is a message. Between client and server, requests without any answer are repeated when a
 // connection is lost.
 type Announcer interface {
-	// Announce returns when the beginning of the answer was sent, or the client has gone.
-	Announce()
+	// Announce returns when the beginning of the answer was sent, the client has gone or does not read, or ctx has ended.
+	Announce(ctx context.Context)
 }
 
 // Response is the response to a request.

@@ -108,6 +108,9 @@ func (c *clientRequest) owner() tasks.Owner {
 // respondWithTask answers with a task, whose record is durable then, and executes the request after that.
 func (c *clientRequest) respondWithTask(ctx context.Context, queued Queued, release func()) {
 	store, runs, support := c.session.g.tasks, c.session.tasks, c.meta.served.tasks[c.Name]
+	if support.Writes {
+		c.notifier.Announce(ctx)
+	}
 	t, err := store.Begin(c.owner(), tasks.Options{ID: c.Task, Time: support.Time, Writes: support.Writes, Size: c.size})
 	if err == nil && ctx.Err() != nil { // the client will not learn of the task
 		store.Discard(t)

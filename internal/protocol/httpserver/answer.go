@@ -14,8 +14,8 @@ import (
 // primedVersion is the first protocol version whose streams begin with an event without data.
 const primedVersion = "2025-11-25"
 
-// answer writes a stream as the answer to an HTTP request: as one JSON object if the response is its first message and
-// comes soon, otherwise as server-sent events.
+// answer writes a stream as the answer to an HTTP request: as one JSON object if the response is its first message,
+// comes soon and was not announced, otherwise as server-sent events.
 type answer struct {
 	w      http.ResponseWriter
 	r      *http.Request
@@ -24,6 +24,7 @@ type answer struct {
 
 	modern  bool
 	session *session // of the legacy era; nil in the modern one
+	primed  bool     // the client can resume the stream
 
 	stopping <-chan struct{} // closed when stop has to be called; nil: never
 	stop     func()
@@ -139,17 +140,15 @@ func (a *answer) writeEvents() {
 	h["Content-Type"] = []string{"text/event-stream"}
 	h["Cache-Control"] = []string{"no-store"}
 	h["X-Accel-Buffering"] = []string{"no"}
-	if a.session != nil {
-		if a.stream.number != 0 && !a.stream.isResumable() {
-			a.session.keep(a.stream)
-		}
-		if a.session.gateway.Version() >= primedVersion { // versions are dates
-			_, _ = fmt.Fprintf(a.w, "id: %s\ndata: \n\n", eventID(a.stream.number, a.stream.position()))
-		}
-	}
 	flush := func() bool { return control.Flush() == nil }
 	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if !flush() {
+	var late <-chan time.Time
+	if a.stream.isAnnounced() {
+		late = time.After(streamAfter) // a response that comes soon needs no stream to resume
+	} else {
+		a.prime()
+	}
+	if !flush() { // of an announced answer only the header, for which HTTP/2 has no flow control
 		return
 	}
 	a.stream.begin()
@@ -160,6 +159,7 @@ func (a *answer) writeEvents() {
 		events, response, done := a.stream.next(a.reader)
 		switch {
 		case len(events) > 0:
+			a.prime()
 			for _, e := range events {
 				a.writeEvent(e.seq, e.parts)
 			}
@@ -184,6 +184,11 @@ func (a *answer) writeEvents() {
 			if _, err := a.w.Write([]byte(":\n\n")); err != nil || !flush() {
 				return
 			}
+		case <-late:
+			a.prime()
+			if !flush() {
+				return
+			}
 		case <-a.stopping:
 			a.stopping = nil
 			go a.stop() // may wait until this connection has taken messages
@@ -191,6 +196,20 @@ func (a *answer) writeEvents() {
 		case <-a.r.Context().Done():
 			return
 		}
+	}
+}
+
+// prime makes the stream of a session one that can be resumed, and says so.
+func (a *answer) prime() {
+	if a.session == nil || a.primed {
+		return
+	}
+	a.primed = true
+	if a.stream.number != 0 && !a.stream.isResumable() {
+		a.session.keep(a.stream)
+	}
+	if a.session.gateway.Version() >= primedVersion { // versions are dates
+		_, _ = fmt.Fprintf(a.w, "id: %s\ndata: \n\n", eventID(a.stream.number, a.stream.position()))
 	}
 }
 

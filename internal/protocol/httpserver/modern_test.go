@@ -117,31 +117,73 @@ func TestSlowCallMakesTheAnswerAStream(t *testing.T) {
 }
 
 // TestAnswerBeginsBeforeCallHasAnEffect has calls announce that they have an effect from now on. What repeats requests without an answer, such as proxies,
-// must not do so from then on. A client that has gone does not keep such a call from ending.
+// must not do so from then on. If the response comes soon, older clients have nothing to resume.
 func TestAnswerBeginsBeforeCallHasAnEffect(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
-		modernBody, modernHeaders := modernCall("write_hold", `{}`)
-		for _, version := range []string{"2025-03-26", "2025-11-25", "2026-07-28"} {
-			body, headers := modernBody, modernHeaders
+		for _, version := range []string{"2025-03-26", "2025-03-26 batch", "2025-11-25", "2026-07-28"} {
+			body, headers := modernCall("write_hold", `{}`)
+			calls := 1
+			version, batch, _ := strings.Cut(version, " ")
 			if version < "2026-07-28" {
 				body, headers = legacyCall(1, "write_hold"), []string{"Mcp-Session-Id", f.open(version), "MCP-Protocol-Version", version}
+			}
+			if batch != "" {
+				body, calls = "["+body+","+legacyCall(2, "write_hold")+"]", 2
 			}
 			begin := time.Now()
 			e := f.stream(http.MethodPost, body, headers...)
 			if took := time.Since(begin); took != 0 {
 				t.Errorf("%s: the answer began after %v", version, took)
 			}
-			f.b.release <- struct{}{}
-			if version == "2025-11-25" {
-				e.want("2-0", "")
+			for range calls {
+				<-f.b.started
+				f.b.release <- struct{}{}
 			}
 			e.want(map[bool]string{true: "", false: "2-1"}[version == "2026-07-28"], `"result"`)
+			for _, s := range f.s.sessions.byID {
+				if len(s.streams) > 0 {
+					t.Errorf("%s: %d streams are kept", version, len(s.streams))
+				}
+			}
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, _ = f.send(ctx, http.MethodPost, Path, modernBody, modernHeaders...) // it may have been sent
-		synctest.Wait()
 	})
+}
+
+// TestAnnouncementDoesNotWaitForClient has a call announce itself to clients that do not read the header, that have gone, and that cancel.
+func TestAnnouncementDoesNotWaitForClient(t *testing.T) {
+	for name, act := range map[string]func(s *stream, r *reader, cancel func()){
+		"does not read": func(*stream, *reader, func()) {},
+		"has gone":      func(s *stream, r *reader, _ func()) { s.detach(r) },
+		"cancels":       func(_ *stream, _ *reader, cancel func()) { cancel() },
+		"was answered":  func(s *stream, _ *reader, _ func()) { s.Skip() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				s := newStream(1, &budget{max: 1 << 20})
+				r := s.attach(0)
+				begin, done := time.Now(), make(chan struct{})
+				for range 2 { // calls of a batch
+					go func() {
+						s.Announce(ctx)
+						done <- struct{}{}
+					}()
+				}
+				synctest.Wait()
+				act(s, r, cancel)
+				<-done
+				<-done
+				want := time.Duration(0)
+				if name == "does not read" {
+					want = announceTimeout
+				}
+				if took := time.Since(begin); took != want {
+					t.Errorf("it took %v, want %v", took, want)
+				}
+			})
+		})
+	}
 }
 
 func TestEndOfConnectionCancelsModernCall(t *testing.T) {

@@ -91,7 +91,7 @@ func (c request) answer(ctx context.Context, n gateway.Notifier) (json.RawMessag
 		}
 		text = string(c.r.Interaction.Answers["name"])
 	case "write_hold":
-		n.Announce()
+		n.Announce(ctx)
 	case "large":
 		text = strings.Repeat("x", 1<<20)
 	}

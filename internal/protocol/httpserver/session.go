@@ -230,7 +230,7 @@ func (s *session) keep(st *stream) {
 	}
 	st.resume()
 	if len(s.streams) >= maxResumable {
-		i := max(0, slices.IndexFunc(s.streams, func(k *kept) bool { return !k.ended.IsZero() }))
+		i := max(0, slices.IndexFunc(s.streams, func(k *kept) bool { return k.isEnded() }))
 		s.streams[i].stream.forget()
 		s.streams = slices.Delete(s.streams, i, i+1)
 	}

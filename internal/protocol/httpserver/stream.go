@@ -1,9 +1,11 @@
 package httpserver
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
@@ -15,6 +17,8 @@ const (
 	maxKept       = 256 << 10 // bytes of messages that are kept for a client that may reconnect
 	maxKeptEvents = 256
 	smallResponse = 64 << 10 // bytes of a response that the server's budget does not count
+
+	announceTimeout = 2 * time.Second // for the header of an answer to be sent, while other calls of the principal wait
 )
 
 // budget bounds the memory of the messages in all streams of a server.
@@ -129,18 +133,24 @@ func (s *stream) reserve(size int64) bool {
 }
 
 // Announce implements gateway.Announcer. It has the reader write the header of the answer.
-func (s *stream) Announce() {
+func (s *stream) Announce(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, announceTimeout)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.progress.Broadcast()
+	})()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isClosed() || s.ended || s.announced {
-		return
+	if !s.announced && !s.ended && !s.isClosed() {
+		s.announced = true
+		if s.onFirst != nil {
+			s.onFirst()
+		}
+		s.signal()
 	}
-	s.announced = true
-	if s.onFirst != nil {
-		s.onFirst()
-	}
-	s.signal()
-	for s.reader != nil && !s.begun && !s.ended {
+	for s.reader != nil && !s.begun && !s.ended && ctx.Err() == nil {
 		s.progress.Wait()
 	}
 }
@@ -227,6 +237,7 @@ func (s *stream) end() {
 		s.onEnd = nil
 	}
 	s.signal()
+	s.progress.Broadcast()
 }
 
 // Closed implements gateway.Peer.

@@ -128,7 +128,7 @@ func (q *queued) send(ctx context.Context, n gateway.Notifier, record func(audit
 		return call.Result{}, err
 	}
 	if q.place.write {
-		n.Announce() // not while it runs, since the client may be slow
+		n.Announce(ctx) // not while it runs, since the client may be slow
 	}
 	if err := q.start(ctx); err != nil {
 		return call.Result{}, err
