@@ -12,11 +12,28 @@ import (
 	"strings"
 )
 
-// refusedPeer returns why the peer of a connection over loopback may not be served; empty if it may. The kernel's tables of TCP sockets
-// have the user of each: a process of another user, except the superuser, is refused whatever it sends. If the tables cannot be read,
-// only the cookie decides.
+// refusedPeer returns why the peer of a connection over loopback may not be served; empty if it may. The kernel knows the user of each socket: a process
+// of another user, except the superuser, is refused whatever it sends. Where the kernel does not answer, its tables of TCP sockets are searched; if
+// they cannot be read, only the cookie decides.
 func refusedPeer(peer, local netip.AddrPort) string {
-	return peerIn(peer, local, os.Geteuid(), "/proc/net/tcp", "/proc/net/tcp6")
+	owner, found, err := diagnose(peer, local)
+	switch {
+	case err != nil:
+		return peerIn(peer, local, os.Geteuid(), "/proc/net/tcp", "/proc/net/tcp6")
+	case !found:
+		return unknownUser
+	}
+	return refusedUser(owner, os.Geteuid())
+}
+
+const unknownUser = "its user is not known"
+
+// refusedUser returns why processes of a user may not be served, to a server of another one; empty if they may.
+func refusedUser(owner, user int) string {
+	if owner == user || owner == 0 {
+		return ""
+	}
+	return fmt.Sprintf("it belongs to the user with the ID %d", owner)
 }
 
 func peerIn(peer, local netip.AddrPort, user int, tables ...string) string {
@@ -30,15 +47,11 @@ func peerIn(peer, local netip.AddrPort, user int, tables ...string) string {
 		}
 		owner, found := findSocket(f, peer, local)
 		_ = f.Close()
-		switch {
-		case !found:
-		case owner == user || owner == 0:
-			return ""
-		default:
-			return fmt.Sprintf("it belongs to the user with the ID %d", owner)
+		if found {
+			return refusedUser(owner, user)
 		}
 	}
-	return "its user is not known"
+	return unknownUser
 }
 
 // findSocket finds the socket of the peer of a connection in a table of the kernel, and returns its user. A socket that no process has any

@@ -1,9 +1,11 @@
 package ui
 
 import (
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -43,6 +45,42 @@ func TestPeersOfOtherUsersAreFound(t *testing.T) {
 		got := peerIn(netip.MustParseAddrPort(peer), server, 1000, filepath.Join(dir, "tcp"), filepath.Join(dir, "tcp6"))
 		if !strings.HasSuffix(got, want) || want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", peer, got, want)
+		}
+	}
+}
+
+// TestDiagnosisAgreesWithTables looks for the sockets of a connection, over IPv4 and as IPv6 has it, and for one that does not exist.
+func TestDiagnosisAgreesWithTables(t *testing.T) {
+	l, err := Listen(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, network := range []string{"tcp4", "tcp"} {
+		address := l.Addr().String()
+		if network == "tcp" {
+			address = "[::ffff:127.0.0.1]:" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+		}
+		client, err := net.Dial(network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		peer, local := addrPort(server.RemoteAddr()), addrPort(server.LocalAddr())
+		if user, found, err := diagnose(peer, local); err != nil || !found || user != os.Geteuid() {
+			t.Errorf("%s: user %d, found %t, %v", network, user, found, err)
+		}
+		if why := peerIn(peer, local, os.Geteuid(), "/proc/net/tcp", "/proc/net/tcp6"); why != "" {
+			t.Errorf("%s: the tables: %s", network, why)
+		}
+		_ = client.Close()
+		_ = server.Close()
+		absent := netip.AddrPortFrom(peer.Addr(), 1)
+		if _, found, err := diagnose(absent, local); err != nil || found {
+			t.Errorf("%s: port 1: found %t, %v", network, found, err)
 		}
 	}
 }

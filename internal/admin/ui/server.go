@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -38,6 +39,7 @@ type Server struct {
 	assets    map[string]asset
 	now       func() time.Time
 	log       hclog.Logger
+	logged    sync.Map // the reasons that warnOnce has logged
 }
 
 // New returns a Server of pages, the first of which is the start page. It is served at the address of l.
@@ -126,7 +128,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if why := refusedSite(r, s.authority); why != "" {
-		s.log.Warn("a request was refused", "reason", why)
+		s.warnOnce("a request was refused; further ones for this reason are not logged", why)
 		refuse(w, http.StatusForbidden, why)
 		return
 	}
@@ -145,6 +147,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// warnOnce logs the first of several messages with one of a few reasons: pages of other sites can send any number of requests.
+func (s *Server) warnOnce(message, reason string) {
+	if _, before := s.logged.LoadOrStore(reason, true); !before {
+		s.log.Warn(message, "reason", reason)
+	}
+}
+
 // open exchanges the link for the cookie. Browsers fetch addresses in advance with HEAD, or with a header of that purpose.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, token string) {
 	if r.Method == http.MethodHead || strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch") {
@@ -156,7 +165,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, token string) {
 		s.session.grant(w)
 		http.Redirect(w, r, s.session.base+"/", http.StatusSeeOther)
 	case linkUsed:
-		s.log.Warn("the link was opened a second time")
+		s.warnOnce("a link was refused", "it was used before")
 		refuse(w, http.StatusForbidden, "This link was used already. If it was not you who opened it, press Ctrl-C in the terminal: then the pages cannot be used any more. To open them in another browser, run bulkhead ui again.")
 	case linkExpired:
 		refuse(w, http.StatusForbidden, "This link has expired. Run bulkhead ui again.")

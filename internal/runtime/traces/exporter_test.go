@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -94,8 +95,12 @@ func TestSpansAreRetried(t *testing.T) {
 		"a date": {func(r *http.Request) (*http.Response, error) {
 			return answer(r, 503, "", "Retry-After", time.Now().Add(5*time.Second).UTC().Format(http.TimeFormat)), nil
 		}, 1, 2, 5 * time.Second, 2, 0, "503"},
-		"no connection": {func(*http.Request) (*http.Response, error) { return nil, errors.New("refused") }, 1, 2, time.Second, 2, 0, "refused"},
-		"never there":   {func(*http.Request) (*http.Response, error) { return nil, errors.New("refused") }, 99, maxTries, 15 * time.Second, 0, 2, "refused"},
+		"no connection": {func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
+		}, 1, 2, time.Second, 2, 0, "refused"},
+		"never there": {func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
+		}, 99, maxTries, 15 * time.Second, 0, 2, "refused"},
 		"not retryable": {func(r *http.Request) (*http.Response, error) { return answer(r, 400, ""), nil }, 9, 1, 0, 0, 2, "status 400"},
 		"a redirect": {func(r *http.Request) (*http.Response, error) {
 			return answer(r, 307, "", "Location", "https://other.example/"), nil

@@ -1,8 +1,11 @@
 package traces
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -57,4 +60,46 @@ func TestHeadersAreReadForEachRequest(t *testing.T) {
 			t.Errorf("logged %s", text)
 		}
 	})
+}
+
+// TestInvalidAnswersAreNotQuoted has a collector repeat the token where errors of package http quote it.
+func TestInvalidAnswersAreNotQuoted(t *testing.T) {
+	const token = "Bearer some-secret-token"
+	for name, text := range map[string]string{
+		"header":            "HTTP/1.1 200 OK\r\n" + token + "\r\n\r\n",
+		"length":            "HTTP/1.1 200 OK\r\nContent-Length: " + token + "\r\n\r\n",
+		"transfer encoding": "HTTP/1.1 200 OK\r\nTransfer-Encoding: " + token + "\r\n\r\n",
+		"status":            token + "\r\n\r\n",
+		"end":               "",
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				r, err := http.ReadRequest(bufio.NewReader(c))
+				if err == nil {
+					_, _ = io.Copy(io.Discard, r.Body)
+					_, _ = io.WriteString(c, text)
+				}
+				_ = c.Close()
+			}
+		}()
+		var log bytes.Buffer
+		e := New(Config{
+			To: "http://" + l.Addr().String(), Log: hclog.New(&hclog.LoggerOptions{Output: &log}),
+			Headers: func() (http.Header, error) { return http.Header{"Authorization": {token}}, nil },
+		})
+		e.Add(spans(1))
+		e.Close(t.Context())
+		_ = l.Close()
+		if got := log.String(); strings.Contains(got, "secret") || !strings.Contains(got, "reason=") {
+			t.Errorf("%s: logged %s", name, got)
+		}
+	}
 }

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -73,7 +75,7 @@ func (e *Exporter) post(body []byte, n int) (accepted int, err error) {
 	r.Header.Set("Content-Encoding", "gzip")
 	answer, err := e.config.Client.Do(r)
 	if err != nil {
-		return 0, &retry{error: withoutURL(err)}
+		return 0, &retry{error: connectionError(err)}
 	}
 	defer answer.Body.Close()
 	switch status := answer.StatusCode; {
@@ -98,13 +100,20 @@ func statusOf(answer *http.Response) error {
 	return &download.StatusError{Host: answer.Request.URL.Host, Status: answer.StatusCode}
 }
 
-// withoutURL returns err without the address, whose path may be a secret.
-func withoutURL(err error) error {
+// connectionError returns err without the address, whose path may be a secret, and without what the collector has sent: errors about an invalid answer
+// quote it, and it may repeat the token.
+func connectionError(err error) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {
-		return failed.Err
+		err = failed.Err
 	}
-	return err
+	var network net.Error
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &network), errors.As(err, &certificate), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, context.Canceled):
+		return err
+	}
+	return errors.New("the collector cannot be reached, or its answer is not valid HTTP")
 }
 
 // retryAfter returns the time that a collector asks to wait: a number of seconds, or a date.
