@@ -30,15 +30,12 @@ func (h *Host) prepareMetrics(found *discovery.Found) (metricsChange, error) {
 	if o.serving == 0 {
 		return metricsChange{observed: o}, nil
 	}
-	return o.prepare(found, o.http != nil)
+	return o.prepare(found)
 }
 
-// prepare returns the change to what a config says of metrics. http is whether clients are served over HTTP. The caller holds the lock.
-func (o *observed) prepare(found *discovery.Found, http bool) (metricsChange, error) {
+// prepare returns the change to what a config says of metrics. The caller holds the lock.
+func (o *observed) prepare(found *discovery.Found) (metricsChange, error) {
 	c := metricsChange{observed: o, at: found.Audit.MetricsAt()}
-	if c.at.HTTP && !http {
-		c.at = config.Metrics{} // no client could read them
-	}
 	if c.at == o.at || c.at.Address == "" {
 		return c, nil
 	}
@@ -57,8 +54,11 @@ func (c metricsChange) abort() {
 	}
 }
 
-// applyMetrics applies the change. The caller holds the lock.
+// applyMetrics applies the change. The caller holds the lock. ServeHTTP may have ended since the change was prepared.
 func (o *observed) applyMetrics(c metricsChange) {
+	if c.at.HTTP && o.http == nil {
+		c.at = config.Metrics{} // no client could read them
+	}
 	if c.at == o.at {
 		return
 	}

@@ -294,7 +294,7 @@ func serveStdio(t *testing.T, h *host.Host) (end func()) {
 }
 
 // TestMetricsOverHTTPEndWithServer serves over HTTP, which ends, while a client on stdio is served: nothing can read the metrics any more, so that nothing is
-// counted. Meanwhile clients begin and end, and metrics are read.
+// counted, also not by a change that a reload has prepared before. Meanwhile clients begin and end, and metrics are read.
 func TestMetricsOverHTTPEndWithServer(t *testing.T) {
 	s := serveTeam(t, metricsTables+"[audit]\nfile = '"+filepath.Join(t.TempDir(), "audit.jsonl")+"'\nmetrics = 'http'\n", nil, "prometheus")
 	page := strings.TrimSuffix(s.url, "/mcp") + "/metrics"
@@ -314,12 +314,19 @@ func TestMetricsOverHTTPEndWithServer(t *testing.T) {
 	if !host.Measures(s.host) {
 		t.Error("nothing is measured")
 	}
+	commit, err := host.PrepareMetrics(s.host)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := s.end(); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	s.end = func() error { return nil }
 	if host.Measures(s.host) {
 		t.Error("it is measured what nothing can read")
+	}
+	if commit(); host.Measures(s.host) {
+		t.Error("a prepared change measures what nothing can read")
 	}
 	end()
 }

@@ -54,7 +54,7 @@ func (h *Host) observe(ctx context.Context, server *httpserver.Server) (end func
 	var old *traces.Exporter
 	o.mu.Lock()
 	defer func() { o.mu.Unlock(); o.flush(old) }()
-	change, err := o.prepare(h.catalog().Found, server != nil || o.http != nil)
+	change, err := o.prepare(h.catalog().Found)
 	switch {
 	case err != nil && server != nil:
 		return nil, err
@@ -75,9 +75,9 @@ func (o *observed) end(server *httpserver.Server) {
 	if o.serving--; server != nil {
 		o.http = nil
 	}
-	change := metricsChange{at: o.at}
-	if o.serving == 0 || o.at.HTTP && o.http == nil {
-		change.at = config.Metrics{} // they cannot be read any more
+	var change metricsChange
+	if o.serving > 0 {
+		change.at = o.at
 	}
 	old := o.apply(change)
 	o.mu.Unlock()
