@@ -20,6 +20,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	protocol "github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
@@ -269,7 +270,7 @@ func formatEntry(style term.Style, e audit.Entry) string {
 	if e.Client != "" {
 		text += "  " + oneLine(e.Client)
 	}
-	if e.Principal != "" && e.Principal != "local" {
+	if e.Principal != "" && e.Principal != protocol.LocalID {
 		text += "  (" + oneLine(e.Principal) + ")"
 	}
 	if e.Project != "" {

@@ -167,15 +167,19 @@ func (p summaryPage) print(r auditSummary) {
 		fmt.Fprintf(p, "       the log begins at %s\n", r.Begins.Local().Format(time.DateTime))
 	}
 	t := r.Total
-	fmt.Fprintf(p, "%s calls, %s errors, %s refused; p50 %s, p95 %s, p99 %s, longest %s\n",
-		chart.Count(t.Calls), chart.Count(t.Errors), chart.Count(t.Refused), chart.Duration(time.Duration(t.P50)*time.Microsecond), chart.Duration(time.Duration(t.P95)*time.Microsecond), chart.Duration(time.Duration(t.P99)*time.Microsecond), chart.Duration(time.Duration(t.Longest)*time.Microsecond))
+	fmt.Fprintf(p, "%s, %s, %s refused; p50 %s, p95 %s, p99 %s, longest %s\n",
+		chart.Counted(t.Calls, "call", "calls"), chart.Counted(t.Errors, "error", "errors"), chart.Count(t.Refused), chart.Duration(time.Duration(t.P50)*time.Microsecond), chart.Duration(time.Duration(t.P95)*time.Microsecond), chart.Duration(time.Duration(t.P99)*time.Microsecond), chart.Duration(time.Duration(t.Longest)*time.Microsecond))
 	fmt.Fprintf(p, "%s in, %s out, about %s tokens; fuel %s\n", chart.Bytes(t.BytesIn), chart.Bytes(t.BytesOut), chart.Count(t.Tokens), chart.Count(int64(min(t.Fuel, math.MaxInt64))))
 	for _, note := range []struct {
-		n    int64
-		what string
-	}{{r.Lost, "records could not be written, and are missing"}, {r.Damaged, "lines of the log are no records, and are not counted"}, {r.Outside, "records in the future or older than 400 days are not counted"}} {
+		n         int64
+		one, many string
+	}{
+		{r.Lost, "record could not be written, and is missing", "records could not be written, and are missing"},
+		{r.Damaged, "line of the log is no record, and is not counted", "lines of the log are no records, and are not counted"},
+		{r.Outside, "record in the future or older than 400 days is not counted", "records in the future or older than 400 days are not counted"},
+	} {
 		if note.n > 0 {
-			fmt.Fprintf(p, "%s %s %s\n", p.paint("warning:"), chart.Count(note.n), note.what)
+			fmt.Fprintf(p, "%s %s\n", p.paint("warning:"), chart.Counted(note.n, note.one, note.many))
 		}
 	}
 	p.series(r)
@@ -285,7 +289,7 @@ func (p summaryPage) unused(u *unusedTools) {
 	if u == nil {
 		return
 	}
-	fmt.Fprintf(p, "\n%s  granted, and not used since %s: %d tools\n", p.style.Title("unused"), u.Since.Local().Format("2006-01-02 15:04"), len(u.Tools))
+	fmt.Fprintf(p, "\n%s  granted, and not used since %s: %s\n", p.style.Title("unused"), u.Since.Local().Format("2006-01-02 15:04"), chart.Counted(len(u.Tools), "tool", "tools"))
 	for _, t := range u.Tools[:min(p.rows, len(u.Tools))] {
 		last := "no use recorded"
 		if !t.Last.IsZero() {

@@ -65,7 +65,7 @@ func TestSummaryShowsNumbers(t *testing.T) {
 		t.Setenv("LC_ALL", locale)
 		text := summarize(t, false, summaryLines...)
 		for _, want := range []string{
-			"2 calls, 1 errors, 3 refused", "longest 2s", "1 lines of the log are no records", "1 records in the future or older", "notes_add: fs/write /etc/", "not_granted  git_push", "1 timeout  notes_add", "unknown  tools/call", "editor 1",
+			"2 calls, 1 error, 3 refused", "longest 2s", "1 line of the log is no record", "1 record in the future or older", "notes_add: fs/write /etc/", "not_granted  git_push", "1 timeout  notes_add", "unknown  tools/call", "editor 1",
 			"token:ci",
 		} {
 			if !strings.Contains(text, want) {
