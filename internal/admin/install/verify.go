@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/terminal"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -70,7 +71,7 @@ func Verify(o discovery.Options) ([]Pin, error) {
 		return nil, err
 	}
 	for _, p := range c.Plugins {
-		pins = append(pins, verifyPlugin(p, admission)...)
+		pins = append(pins, verifyPlugin(o, p, admission)...)
 	}
 	return pins, nil
 }
@@ -86,7 +87,7 @@ func includedPin(f config.File) Pin {
 	return pin
 }
 
-func verifyPlugin(p config.Plugin, admission *discovery.Admission) []Pin {
+func verifyPlugin(o discovery.Options, p config.Plugin, admission *discovery.Admission) []Pin {
 	m, problems := manifest.Load(p.Path)
 	pin := Pin{Plugin: nameOrBase(m, p), File: filepath.Join(p.Path, manifest.FileName), Pinned: p.SHA256, By: fmt.Sprintf("sha256 (%s)", p.At("sha256"))}
 	switch {
@@ -100,11 +101,11 @@ func verifyPlugin(p config.Plugin, admission *discovery.Admission) []Pin {
 	pin.Found = m.Digest
 	switch p.SHA256 {
 	case "":
-		pin.State, pin.Remedy = NotPinned, fmt.Sprintf("review it, and pin it with `bulkhead add --repin %s`", p.Path)
+		pin.State, pin.Remedy = NotPinned, fmt.Sprintf("review it, and pin it with `%s`", terminal.Command(o, "add", "--repin", p.Path))
 	case m.Digest:
 		pin.State = Matches
 	default:
-		pin.State, pin.Remedy = Changed, "find out who changed it; "+cmp.Or(refetch(p), fmt.Sprintf("if it was you, review it with `bulkhead add --repin %s`", p.Path))
+		pin.State, pin.Remedy = Changed, "find out who changed it; "+cmp.Or(refetch(p), fmt.Sprintf("if it was you, review it with `%s`", terminal.Command(o, "add", "--repin", p.Path)))
 	}
 	if r := admission.CheckRevoked(p, m); r != nil && r.Revoked && pin.State != Changed {
 		pin.State, pin.Reason, pin.Remedy = Revoked, r.What, r.Remedy

@@ -54,7 +54,7 @@ func TestVerify(t *testing.T) {
 	}{
 		"an unchanged plugin": {want: []string{"ok plugin.toml", "ok it.wasm"}},
 		"a changed manifest": {change: func(t *testing.T, w *admintest.Workspace) { w.Plugin(t, "first", "# more\n") },
-			want: []string{"changed plugin.toml", "ok it.wasm"}, broken: true, remedy: "bulkhead add --repin"},
+			want: []string{"changed plugin.toml", "ok it.wasm"}, broken: true, remedy: "bulkhead add --repin $W/plugins/first --config $W/work/bulkhead.toml`"},
 		"a changed module": {change: func(t *testing.T, w *admintest.Workspace) { w.Write(t, "plugins/first/it.wasm", "x") },
 			want: []string{"ok plugin.toml", "changed it.wasm"}, broken: true, remedy: "find out who changed it"},
 		"a skill": {change: func(t *testing.T, w *admintest.Workspace) { addSkill(t, w) }, want: []string{"ok plugin.toml", "ok it.wasm", "ok a"}},
@@ -73,7 +73,7 @@ func TestVerify(t *testing.T) {
 		"a manifest that is not TOML": {change: func(t *testing.T, w *admintest.Workspace) { w.Write(t, "plugins/first/plugin.toml", "= 1") },
 			want: []string{"missing plugin.toml"}, broken: true, remedy: "is not TOML"},
 		"a config without pins": {change: func(t *testing.T, w *admintest.Workspace) { w.Config(t, "[[plugins]]\npath = \"../plugins/first\"\n") },
-			want: []string{"not pinned plugin.toml", "ok it.wasm"}, remedy: "bulkhead add --repin"},
+			want: []string{"not pinned plugin.toml", "ok it.wasm"}, remedy: "bulkhead add --repin $W/plugins/first --config $W/work/bulkhead.toml`"},
 		"a manifest without the module's digest": {change: func(t *testing.T, w *admintest.Workspace) {
 			text := w.Read(t, "plugins/first/plugin.toml")
 			w.Write(t, "plugins/first/plugin.toml", strings.Replace(text, "sha256", "#", 1))
@@ -102,7 +102,7 @@ func TestVerify(t *testing.T) {
 					t.Errorf("the pin %+v lacks a remedy or a digest, or has one that it should not have", p)
 				}
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" || broken != c.broken || !strings.Contains(remedies, c.remedy) {
+			if diff := cmp.Diff(c.want, got); diff != "" || broken != c.broken || !strings.Contains(remedies, strings.ReplaceAll(c.remedy, "$W", w.Dir)) {
 				t.Errorf("states (-want +got): %s\nbroken: %v, remedies %q", diff, broken, remedies)
 			}
 		})
