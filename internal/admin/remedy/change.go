@@ -40,21 +40,30 @@ func (s *subject) path() Remedy {
 		return granted(decisive.Why)
 	}
 	found := Remedy{Why: decisive.Why, At: decisive.At}
+	dir := filepath.Dir(target)
+	if slices.Contains(ofFolders, op) {
+		dir = target
+	}
 	switch rule := sandbox.Rule(decisive.Rule); {
 	case rule == sandbox.RuleOutside && decisive.Mount == "":
-		dir, access := filepath.Dir(target), manifest.Read
-		if slices.Contains(ofFolders, op) {
-			dir = target
-		}
+		access := manifest.Read
 		if slices.Contains(fileWrites, op) {
 			access = manifest.ReadWrite
 		}
 		s.allowDirectory(&found, dir, access, target)
 	case rule == sandbox.RuleReadOnly && contain.Within(decisive.Mount, target):
-		s.allowDirectory(&found, decisive.Mount, manifest.ReadWrite, target)
+		if decisive.Asked == target && contain.Within(decisive.Mount, dir) && !slices.ContainsFunc(s.whole.Grant.Deny, isOfPath) {
+			s.allowDirectory(&found, dir, manifest.ReadWrite, target)
+		}
+		if found.Key == "" {
+			s.allowDirectory(&found, decisive.Mount, manifest.ReadWrite, target)
+		}
 	}
 	return found
 }
+
+// isOfPath reports whether a grant of a directory in a granted one may show what the pattern hides, since patterns are relative to each of them.
+func isOfPath(pattern string) bool { return strings.Contains(strings.TrimPrefix(pattern, "**/"), "/") }
 
 // allowDirectory sets the key that would grant access to a directory, and with it to target. It sets none if that would not suffice, and
 // suggests no directory of the host and none that contains all of the user's files.

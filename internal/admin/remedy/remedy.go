@@ -25,7 +25,7 @@ type Refusal struct {
 	Plugin, Method, Tool string
 	Principal            string
 	Transport            string // of the server: stdio or http; empty: it is not known, but a principal may tell it
-	Elsewhere            bool   // whether the directories of the Finder's config are those of another project
+	Elsewhere            string // why the directories of the Finder's config may be those of another project; empty: they are not
 	Op, Target, Code     string
 }
 
@@ -101,8 +101,8 @@ func (f *Finder) explain(r Refusal) Remedy {
 		return Remedy{}
 	case r.Op == "" && rulesOfHost[r.Code] != "":
 		return Remedy{Why: rulesOfHost[r.Code]}
-	case r.Elsewhere && (isOfFile(r.Op) || strings.HasPrefix(r.Op, "git/") || r.Code == catalog.LeftOut || whole.Grant.LeftOut != ""):
-		return Remedy{Why: "it was refused in another project than that of this page"}
+	case r.Elsewhere != "" && (isOfFile(r.Op) || strings.HasPrefix(r.Op, "git/") || r.Code == catalog.LeftOut || whole.Grant.LeftOut != ""):
+		return Remedy{Why: r.Elsewhere}
 	}
 	s, q := &subject{finder: f, refused: r, whole: whole}, explain.Question{Plugin: whole.Name}
 	find := s.finderOf(&q)

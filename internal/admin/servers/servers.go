@@ -80,7 +80,7 @@ func (w *Watcher) Look(ctx context.Context) (*Servers, error) {
 				if i < maxExplained && w.view != nil && snapshot.Config == w.view.Config {
 					r.Remedy = w.finder.Find(remedy.Refusal{
 						Plugin: e.Plugin, Method: e.Method, Tool: e.Tool, Principal: e.Principal, Transport: snapshot.Transport, Op: e.Op, Target: e.Target, Code: e.Code,
-						Elsewhere: snapshot.ProjectDir != w.view.Places.Project || e.Project != w.view.Project,
+						Elsewhere: w.elsewhere(snapshot.ProjectDir, e.Project),
 					})
 				}
 				*list.to = append(*list.to, r)
@@ -90,6 +90,17 @@ func (w *Watcher) Look(ctx context.Context) (*Servers, error) {
 		s.Servers = append(s.Servers, one)
 	}
 	return s, nil
+}
+
+// elsewhere returns why a project of a server, with the directory of the server's own project, may not be that of the page; empty if it is.
+func (w *Watcher) elsewhere(dir, project string) string {
+	switch {
+	case project == w.view.Project && dir == w.view.Places.Project:
+		return ""
+	case project == w.view.Project && dir == "":
+		return "the server does not tell its project"
+	}
+	return "it was refused in another project than that of this page"
 }
 
 // name replaces the principals by the names of the clients, in the form that all pages have.

@@ -4,6 +4,7 @@ package servers
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
@@ -35,7 +36,11 @@ func installation(t *testing.T, config, project string) (*admintest.Workspace, d
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := live.New("stdio", func(s *live.Snapshot) { s.Config, s.ProjectDir = w.Path("work/bulkhead.toml"), w.Path(project) })
+	s := live.New("stdio", func(s *live.Snapshot) {
+		if s.Config = w.Path("work/bulkhead.toml"); project != "" {
+			s.ProjectDir = w.Path(project)
+		}
+	})
 	server, err := live.Listen(live.Dir(at), s)
 	if err != nil {
 		t.Fatal(err)
@@ -73,19 +78,19 @@ func TestOtherConfigExplainsNothing(t *testing.T) {
 	}
 }
 
-// TestDirectoriesOfOtherProjectsExplainNothing has refusals in the project of the page, in one of [[projects]], and by a server in another directory.
+// TestDirectoriesOfOtherProjectsExplainNothing has refusals in the project of the page, in one of [[projects]], by a server in another directory, and by
+// one that does not tell its project.
 func TestDirectoriesOfOtherProjectsExplainNothing(t *testing.T) {
 	for _, c := range []struct {
-		dir, name string
-		want      bool
-	}{{"work", "", true}, {"work", "docs", false}, {"home", "", false}} {
+		dir, name, want string
+	}{{"work", "", ""}, {"work", "docs", "another project"}, {"home", "", "another project"}, {"", "", "does not tell its project"}, {"", "docs", "another project"}} {
 		w, o, state := installation(t, "[[plugins]]\npath = \"../plugins/first\"\nfs = []\n", c.dir)
 		state.Record(&audit.Record{Kind: audit.KindRefused, Plugin: "first", Project: c.name, Operations: []audit.Operation{{Op: "file/stat", Target: w.Path("other/f")}}})
 		got, err := NewWatcher(o).Look(t.Context())
 		if err != nil || len(got.Servers) != 1 || len(got.Servers[0].Refusals) != 1 {
 			t.Fatalf("%v, %+v", err, got)
 		}
-		if r := got.Servers[0].Refusals[0].Remedy; (r.Key == "fs") != c.want || c.want == (r.Why == "it was refused in another project than that of this page") {
+		if r := got.Servers[0].Refusals[0].Remedy; (r.Key == "fs") != (c.want == "") || !strings.Contains(r.Why, c.want) {
 			t.Errorf("a server in %s, the project %q: got %+v", c.dir, c.name, r)
 		}
 	}
