@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,8 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/socket"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // Bounds of sockets.
@@ -136,9 +139,13 @@ func Read(ctx context.Context, dir string) (Reading, error) {
 	var all sync.WaitGroup
 	for _, path := range paths {
 		all.Go(func() {
-			s, err := readOne(ctx, path)
-			mu.Lock()
+			line, err := readLine(ctx, path)
+			mu.Lock() // also while a line is decoded, which takes several times its memory
 			defer mu.Unlock()
+			var s Snapshot
+			if err == nil {
+				s, err = decode(line)
+			}
 			switch {
 			case err == nil:
 				r.Servers = append(r.Servers, s)
@@ -158,26 +165,35 @@ func isAbandoned(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }
 
-func readOne(ctx context.Context, path string) (s Snapshot, err error) {
+// readLine returns the line of JSON at a socket.
+func readLine(ctx context.Context, path string) ([]byte, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	conn, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
-		return s, err
+		return nil, err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	if err := conn.SetDeadline(time.Now().Add(readTimeout)); err != nil {
-		return s, err
+		return nil, err
 	}
 	line, err := bufio.NewReader(io.LimitReader(conn, maxSnapshot)).ReadBytes('\n')
 	switch {
 	case len(line) == 0 && errors.Is(err, io.EOF):
-		return s, errors.New("it has too many readers")
+		return nil, errors.New("it has too many readers")
 	case err != nil:
-		return s, fmt.Errorf("it has not told its state: %w", err)
+		return nil, fmt.Errorf("it has not told its state: %w", err)
 	}
-	if err := json.Unmarshal(line, &s); err != nil {
-		return s, fmt.Errorf("it has told what is no state: %w", err)
+	return line, nil
+}
+
+// decode returns the Snapshot in a line, cut to its bounds.
+func decode(line []byte) (s Snapshot, err error) {
+	if err = rawjson.Bound(line, maxValues, maxNesting); err == nil {
+		err = json.Unmarshal(line, &s)
+	}
+	if err != nil { // an error of encoding/json quotes numbers and times
+		return Snapshot{}, errors.New(bounded("it has told what is no state: " + err.Error()))
 	}
 	s.bound()
 	return s, nil
@@ -190,5 +206,26 @@ func (s *Snapshot) bound() {
 	s.Waiting = s.Waiting[:min(len(s.Waiting), maxEvents)]
 	for _, list := range []*[]Event{&s.Ended, &s.Refused, &s.Limits, &s.Asked} {
 		*list = (*list)[:min(len(*list), maxEvents)]
+	}
+	config, project := visible.Truncate(s.Config, maxFile), visible.Truncate(s.ProjectDir, maxFile)
+	boundTexts(reflect.ValueOf(s).Elem())
+	s.Config, s.ProjectDir = config, project
+}
+
+// boundTexts cuts the exported strings in v to maxText.
+func boundTexts(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(bounded(v.String()))
+	case reflect.Slice:
+		for i := range v.Len() {
+			boundTexts(v.Index(i))
+		}
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			if field.CanSet() {
+				boundTexts(field)
+			}
+		}
 	}
 }

@@ -22,8 +22,11 @@ const (
 	maxCalls    = 100
 	maxEvents   = 50 // of each list
 	maxText     = 256
+	maxFile     = 4096 // of a path
 	maxWorkers  = 200
 	maxSnapshot = 6 << 20
+	maxValues   = 10_000 // in its JSON: one that is full has about 6,500
+	maxNesting  = 8
 )
 
 // Snapshot is the state of a server at a time. Its strings are untrusted.
