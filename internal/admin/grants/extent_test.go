@@ -31,13 +31,13 @@ func TestExtentOfDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{"two": "2 files", "nested": "1 file in 3 directories", "linked": "1 file", "fifo": "", "absent": "", ".": "6 files in 6 directories"} {
-		if got := (extents{}).of(t.Context(), filepath.Join(dir, path)).String(); got != want {
+		if got := newExtents().of(t.Context(), filepath.Join(dir, path)).String(); got != want {
 			t.Errorf("%s has %q, want %q", path, got, want)
 		}
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if got := (extents{}).of(stopped, dir); got.Files > 0 {
+	if got := newExtents().of(stopped, dir); got.Files > 0 {
 		t.Errorf("for a page that nobody waits for: %v", got)
 	}
 }
@@ -49,7 +49,7 @@ func TestExtentIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	counted := extents{}
+	counted := newExtents()
 	if got := counted.of(t.Context(), dir); got != (Extent{Files: maxCounted, More: true}) || got.String() != fmt.Sprintf("more than %d files", maxCounted) {
 		t.Errorf("got %q", got)
 	}

@@ -152,7 +152,7 @@ type Reacher struct {
 	Clients []string
 }
 
-// Look returns the Picture of an installation.
+// Look returns the Picture of an installation. It ends with ctx.
 func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 	p := &Picture{}
 	var err error
@@ -167,7 +167,7 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 		p.Problem = err.Error()
 	}
 	p.Projects = len(view.Found.Projects)
-	last, counted := p.Use.read(ctx, o, view), extents{}
+	last, counted := p.Use.read(ctx, o, view), newExtents()
 	for _, g := range explain.EachClient(o, view) {
 		c := Client{Name: g.Client.Name, By: g.Client.By}
 		if g.At.File != "" {
@@ -180,6 +180,9 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 		}
 		unused := p.Use.unused(g.Plugins, last)
 		for i, described := range g.Plugins {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
 			if entry := view.Plugins[i].Entry; !view.Plugins[i].IsHost() {
 				plugin := newPlugin(described, entry, last, unused)
 				plugin.measure(ctx, counted)
@@ -191,7 +194,10 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 		}
 		p.Clients = append(p.Clients, c)
 	}
-	p.Things = things(p.Clients)
+	p.Things = things(ctx, p.Clients)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	return p, nil
 }
 
@@ -218,10 +224,10 @@ func newPlugin(described explain.PluginPolicy, entry config.Plugin, last map[his
 		{"fs", review.Folder, described.Folders}, {"git", review.Repository, described.Repositories}, {"http", review.Origin, described.Origins},
 		{"env", review.Variable, described.Variables}, {"ask", review.Question, described.Questions},
 	} {
-		var names []string
+		names := map[string]bool{}
 		for _, g := range list.grants {
 			if !g.State {
-				names = append(names, g.What)
+				names[g.What] = true
 			}
 		}
 		for _, g := range list.grants {
@@ -237,7 +243,7 @@ func newPlugin(described explain.PluginPolicy, entry config.Plugin, last map[his
 }
 
 // measure sets how much is in the directories of the plugin, except its own state directory.
-func (p *Plugin) measure(ctx context.Context, counted extents) {
+func (p *Plugin) measure(ctx context.Context, counted *extents) {
 	for i := range p.Grants {
 		if g := &p.Grants[i]; g.Key == "fs" && g.isReached() {
 			g.Holds = counted.of(ctx, g.place())
@@ -276,25 +282,40 @@ func (b *Breadth) add(key string, write bool, g review.Grant) {
 	}
 }
 
-// things returns what is reached by the plugins of clients, without their own state directories.
-func things(clients []Client) []Thing {
+// place is what grants are compared by.
+type place struct{ key, what string }
+
+// reach is a grant of a plugin, by which it reaches a place.
+type reach struct {
+	client, plugin int // indexes
+	grant          *Grant
+}
+
+// things returns what is reached by the plugins of clients, without their own state directories. It ends with ctx.
+func things(ctx context.Context, clients []Client) []Thing {
 	var all []Thing
-	for _, c := range clients {
-		for _, p := range c.Plugins {
-			for _, g := range p.Grants {
-				known := func(t Thing) bool { return t.Kind == g.Kind && t.What == g.place() }
-				if p.Problem == "" && g.isReached() && !slices.ContainsFunc(all, known) {
-					all = append(all, Thing{Kind: g.Kind, What: g.place(), Holds: g.Holds})
+	var places []place
+	reached := map[place][]reach{}
+	for c, client := range clients {
+		for p, plugin := range client.Plugins {
+			for i := range plugin.Grants {
+				g := &plugin.Grants[i]
+				if plugin.Problem != "" || !g.isReached() {
+					continue
 				}
+				at := place{g.Key, g.place()}
+				if reached[at] == nil {
+					all, places = append(all, Thing{Kind: g.Kind, What: at.what, Holds: g.Holds}), append(places, at)
+				}
+				reached[at] = append(reached[at], reach{c, p, g})
 			}
 		}
 	}
-	for i := range all {
-		for _, c := range clients {
-			for _, p := range c.Plugins {
-				all[i].addReacher(p, c.Name)
-			}
+	for i, at := range places {
+		if ctx.Err() != nil {
+			return nil
 		}
+		all[i].addReachers(clients, decisive(at, reached))
 	}
 	slices.SortStableFunc(all, func(a, b Thing) int {
 		return cmp.Or(slices.Index(order, a.Kind)-slices.Index(order, b.Kind), cmp.Compare(a.What, b.What))
@@ -304,43 +325,49 @@ func things(clients []Client) []Thing {
 
 var order = []string{kinds[review.Folder], kinds[review.Repository], kinds[review.Origin], kinds[review.Variable], kinds[review.Question]}
 
-// addReacher adds a plugin that reaches the thing, for a client.
-func (t *Thing) addReacher(p Plugin, client string) {
-	g := p.decides(t)
-	if g == nil {
-		return
+// decisive returns the grants that decide about a place, one of each plugin that reaches it for a client, in the order of clients and plugins: that of
+// the place itself, or else the innermost that includes it. Of several grants of one place, one that can write decides.
+func decisive(at place, reached map[place][]reach) []reach {
+	all := slices.Clone(reached[at])
+	for what := range containers(at.key, at.what) {
+		all = append(all, reached[place{at.key, what}]...)
 	}
-	r := Reacher{Plugin: p.Name, By: g.What}
-	if g.What == t.What {
-		r.By = ""
+	slices.SortStableFunc(all, func(a, b reach) int { return cmp.Or(a.client-b.client, a.plugin-b.plugin) })
+	decide := all[:0]
+	for _, r := range all {
+		last := len(decide) - 1
+		switch {
+		case last < 0 || decide[last].client != r.client || decide[last].plugin != r.plugin:
+			decide = append(decide, r)
+		case r.grant.Write && decide[last].grant.place() == r.grant.place():
+			decide[last] = r
+		}
 	}
-	list := &t.Readers
-	if g.Write {
-		list = &t.Writers
-	}
-	i := slices.IndexFunc(*list, func(have Reacher) bool { return have.Plugin == r.Plugin && have.By == r.By })
-	if i < 0 {
-		i = len(*list)
-		*list = append(*list, r)
-	}
-	(*list)[i].Clients = append((*list)[i].Clients, client)
+	return decide
 }
 
-// decides returns the grant that decides what the plugin may do with t: that of t itself, or else the innermost that includes it. It is nil if none does.
-func (p *Plugin) decides(t *Thing) (decides *Grant) {
-	if p.Problem != "" {
-		return nil
+// addReachers adds the plugins that reach the thing.
+func (t *Thing) addReachers(clients []Client, decisive []reach) {
+	type key struct {
+		plugin, by string
+		write      bool
 	}
-	for i := range p.Grants {
-		g := &p.Grants[i]
-		same := g.place() == t.What
-		if g.Kind != t.Kind || !g.isReached() || !same && partOf(g.Key, t.What, []string{g.place()}) == "" {
-			continue
+	known := map[key]int{} // index in Readers or Writers
+	for _, d := range decisive {
+		r := Reacher{Plugin: clients[d.client].Plugins[d.plugin].Name, By: d.grant.What}
+		if r.By == t.What {
+			r.By = ""
 		}
-		switch {
-		case decides == nil, same && (g.Write || decides.place() != t.What), !same && decides.place() != t.What && len(g.place()) > len(decides.place()):
-			decides = g
+		list := &t.Readers
+		if d.grant.Write {
+			list = &t.Writers
 		}
+		at := key{r.Plugin, r.By, d.grant.Write}
+		i, found := known[at]
+		if !found {
+			i, known[at] = len(*list), len(*list)
+			*list = append(*list, r)
+		}
+		(*list)[i].Clients = append((*list)[i].Clients, clients[d.client].Name)
 	}
-	return decides
 }

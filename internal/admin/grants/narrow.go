@@ -3,6 +3,8 @@ package grants
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,7 +19,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
-	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // Narrowing is a change of the config by which a plugin is granted less.
@@ -230,7 +231,7 @@ func changes(before, after explain.PluginPolicy) []review.GrantLine {
 // written: a manifest may request more than it is granted without one.
 func narrowed(p *catalog.Plugin, places config.Places, key, what string) (entry, only config.Plugin, err error) {
 	entry = p.Entry
-	found, rest := true, []string(nil)
+	found, rest := true, map[string]bool(nil)
 	switch key {
 	case KeyTool:
 		found = hasTool(p, what)
@@ -283,25 +284,38 @@ func narrowed(p *catalog.Plugin, places config.Places, key, what string) (entry,
 
 // without returns the items of list, without those that resolve to what, or to nothing since a variable is unset, with what they resolve to, and
 // whether there was one.
-func without[T any](list []T, what string, resolve func(T) (resolved, missing string)) (rest []T, names []string, found bool) {
-	rest = []T{}
+func without[T any](list []T, what string, resolve func(T) (resolved, missing string)) (rest []T, names map[string]bool, found bool) {
+	rest, names = []T{}, map[string]bool{}
 	for _, item := range list {
 		resolved, missing := resolve(item)
 		if found = found || missing == "" && resolved == what; missing == "" && resolved != what {
-			rest, names = append(rest, item), append(names, resolved)
+			rest, names[resolved] = append(rest, item), true
 		}
 	}
 	return rest, names, found
 }
 
-// partOf returns which of other items of fs, git or http includes what, and decides for it if it has no item of its own; empty if none does.
-func partOf(key, what string, others []string) string {
-	o, err := origin.Parse(what)
-	for _, other := range others {
-		switch {
-		case other == what:
-		case key == "http" && other == manifest.PublicWeb && err == nil && o.OnDefaultPort(), (key == "fs" || key == "git") && contain.Within(other, what):
-			return other
+// containers yields what includes an item of fs, git or http, the innermost first: the first that is granted decides if the item itself is not.
+func containers(key, what string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		switch key {
+		case "fs", "git":
+			for dir := filepath.Dir(what); dir != what && yield(dir); dir = filepath.Dir(dir) {
+				what = dir
+			}
+		case "http":
+			if o, err := origin.Parse(what); err == nil && o.OnDefaultPort() {
+				yield(manifest.PublicWeb)
+			}
+		}
+	}
+}
+
+// partOf returns which of names, items of fs, git or http, decides for what if that has no item of its own; empty if none does.
+func partOf(key, what string, names map[string]bool) string {
+	for name := range containers(key, what) {
+		if names[name] {
+			return name
 		}
 	}
 	return ""
