@@ -174,6 +174,8 @@ func problemOf(status int, body string, err error) string {
 		return strconv.Itoa(status)
 	case strings.Contains(body, `"code":-32000`):
 		return body
+	case status == http.StatusOK && !strings.Contains(body, `"jsonrpc"`):
+		return "connection lost within the answer"
 	}
 	return fmt.Sprintf("%s%d %s", refused, status, body)
 }
