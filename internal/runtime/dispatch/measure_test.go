@@ -29,7 +29,7 @@ func TestMeasuringIsFreeWhenOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = log.Close(t.Context()) })
+	t.Cleanup(func() { _ = log.Close(context.Background()) }) // the context of the test has ended
 	record := audit.Record{Kind: audit.KindCall, Plugin: "a", Method: abi.MethodToolsCall, Outcome: audit.OK}
 	principal := &call.Principal{ID: "local"}
 	recorded := func() float64 {
@@ -137,7 +137,7 @@ func TestRequestToSeveralPluginsHasOneDuration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = log.Close(t.Context()) })
+	t.Cleanup(func() { _ = log.Close(context.Background()) }) // the context of the test has ended
 	g.audit = log
 	defer func() { g.audit = nil }()
 	r := call.Request{Method: abi.MethodPromptsList, Principal: &call.Principal{ID: "local"}}
