@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,10 +24,13 @@ func TestHeadersAreReadForEachRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent []string
 		var log bytes.Buffer
+		var mu sync.Mutex // of the next two
 		header, readError := "Bearer first-secret", error(nil)
 		e := New(Config{
 			To: "https://collector.example", Log: hclog.New(&hclog.LoggerOptions{Output: &log}),
 			Headers: func() (http.Header, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				return http.Header{"Authorization": {header}, "X-Scope-Orgid": {"s"}}, readError
 			},
 			Client: download.Client{Transport: fake(func(r *http.Request) (*http.Response, error) {
@@ -44,12 +48,17 @@ func TestHeadersAreReadForEachRequest(t *testing.T) {
 			e.Add(spans(1))
 			time.Sleep(2 * gather)
 		}
+		change := func(h string, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			header, readError = h, err
+		}
 		add()
-		header = "Bearer second-secret"
+		change("Bearer second-secret", nil)
 		add()
-		readError = errors.New("it is being replaced")
+		change("", errors.New("it is being replaced"))
 		add()
-		header, readError = "Bearer third-secret", nil
+		change("Bearer third-secret", nil)
 		time.Sleep(time.Minute)
 		e.Close(t.Context())
 		want := "Bearer first-secret application/json|Bearer second-secret application/json|Bearer third-secret application/json"
