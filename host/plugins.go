@@ -73,11 +73,16 @@ type ToolInfo struct {
 // Plugins describes all plugins that were found, in the order in which the host lists their tools.
 func (h *Host) Plugins() []PluginInfo {
 	c := h.catalog()
+	var all []config.Grant
+	for _, p := range c.Plugins {
+		all = append(all, p.Grant)
+	}
+	looker := grant.NewLooker(c.Places, grant.Writable(c.Places, all...))
 	list := make([]PluginInfo, len(c.Plugins))
 	for i, p := range c.Plugins {
 		list[i] = describe(p)
 		if p.Problem == "" {
-			list[i].Grants = grants(c, p)
+			list[i].Grants = grants(looker, p.Grant)
 		}
 	}
 	return list
@@ -125,16 +130,11 @@ func describe(p *catalog.Plugin) PluginInfo {
 	return info
 }
 
-// grants resolves the granted paths of the plugin p, which belongs to the catalog c. It creates nothing.
-func grants(c *catalog.Catalog, p *catalog.Plugin) []GrantInfo {
-	var grants []config.Grant
-	for _, other := range c.Plugins {
-		grants = append(grants, other.Grant)
-	}
-	writable := grant.Writable(c.Places, grants...)
+// grants resolves the granted paths of a plugin. It creates nothing.
+func grants(looker *grant.Looker, granted config.Grant) []GrantInfo {
 	var out []GrantInfo
 	add := func(kind, path, access string, within []string) {
-		found, err := grant.Look(kind, path, c.Places, writable, within)
+		found, err := looker.Look(kind, path, within)
 		info := GrantInfo{
 			Path: path, Access: access, Git: kind == grant.Repository,
 			Resolved: found.Path, Breadth: found.Breadth.String(), Broad: found.Breadth.Broad(),
@@ -144,12 +144,12 @@ func grants(c *catalog.Catalog, p *catalog.Plugin) []GrantInfo {
 		}
 		out = append(out, info)
 	}
-	for _, m := range p.Grant.FS {
+	for _, m := range granted.FS {
 		if !m.State {
 			add(grant.Directory, m.Path, string(m.Access), m.Within)
 		}
 	}
-	for _, g := range p.Grant.Git {
+	for _, g := range granted.Git {
 		add(grant.Repository, g.Repo, string(g.Access), g.Within)
 	}
 	return out

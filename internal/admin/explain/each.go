@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
@@ -23,39 +24,47 @@ const (
 )
 
 // EachClient returns what the plugins of v, the complete catalog, are granted for the clients over stdio of this user, for those of each
-// table of [[clients]], and for those that no table matches, if they are granted anything.
-func EachClient(o discovery.Options, v *catalog.Catalog) []Granted {
-	local := Granted{Client: Client{Name: ThisUser, Admitted: true, By: "clients that start the server themselves: no table of [[clients]] is about them"}}
+// table of [[clients]], and for those that no table matches, if they are granted anything. It ends with ctx.
+func EachClient(ctx context.Context, o discovery.Options, v *catalog.Catalog) ([]Granted, error) {
+	all := clientsOf(v)
 	resolver := remembering(NewResolver(v.Places, v.Plugins))
-	for _, p := range v.Plugins {
-		local.Plugins = append(local.Plugins, policyOf(p, subjectOf(o, v, p, resolver)))
+	for i := range all {
+		for _, p := range v.Plugins {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			described := PluginPolicy{}
+			if c := all[i].Client; c.Name == ThisUser {
+				described = policyOf(p, subjectOf(o, v, p, resolver))
+			} else {
+				described = c.policy(o, v, p, resolver)
+			}
+			all[i].Plugins = append(all[i].Plugins, described)
+		}
 	}
-	all := []Granted{local}
+	return all, nil
+}
+
+// clientsOf returns the clients of EachClient, without what they are granted.
+func clientsOf(v *catalog.Catalog) []Granted {
+	local := Client{Name: ThisUser, Admitted: true, By: "clients that start the server themselves: no table of [[clients]] is about them"}
 	if len(v.Clients.Tables) == 0 {
-		all[0].Client.By = "every client: the config has no [[clients]]"
-		return all
+		local.By = "every client: the config has no [[clients]]"
+		return []Granted{{Client: local}}
 	}
+	all := []Granted{{Client: local}}
 	for i := range v.Clients.Tables {
 		t := &v.Clients.Tables[i]
 		c := Client{Name: t.Name, Admitted: true, Table: t.Name, By: t.Match.String(), Projects: t.Projects, table: t, dir: unknownDir}
 		if !c.AllowsProject("") {
 			c.By += "; only for projects of [[projects]], and not for the server's own"
 		}
-		all = append(all, c.granted(o, v, resolver, t.Position("")))
+		all = append(all, Granted{Client: c, At: t.Position("")})
 	}
 	if v.Clients.AdmitsOthers() {
-		c := Client{Name: Others, Admitted: true, By: `no table of [[clients]] matches, and other_clients = "all"`}
-		all = append(all, c.granted(o, v, resolver, config.Position{}))
+		all = append(all, Granted{Client: Client{Name: Others, Admitted: true, By: `no table of [[clients]] matches, and other_clients = "all"`}})
 	}
 	return all
-}
-
-func (c Client) granted(o discovery.Options, v *catalog.Catalog, resolver review.Resolver, at config.Position) Granted {
-	g := Granted{Client: c, At: at}
-	for _, p := range v.Plugins {
-		g.Plugins = append(g.Plugins, c.policy(o, v, p, resolver))
-	}
-	return g
 }
 
 // remembering returns a Resolver that resolves each path once: the tables of [[clients]] mostly grant the same directories.

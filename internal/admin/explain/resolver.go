@@ -11,20 +11,20 @@ import (
 
 // NewResolver returns a resolver of granted paths that applies the rules of the host. It has no side effects.
 func NewResolver(places config.Places, plugins []*catalog.Plugin) review.Resolver {
-	writable := sync.OnceValue(func() []string { // many questions are about no path
+	looker := sync.OnceValue(func() *grant.Looker { // many questions are about no path
 		var grants []config.Grant
 		for _, s := range plugins {
 			if s.Problems.Err() == nil {
 				grants = append(grants, s.Grant)
 			}
 		}
-		return grant.Writable(places, grants...)
+		return grant.NewLooker(places, grant.Writable(places, grants...))
 	})
 	return func(kind, path string, within []string) review.Place {
 		if kind == review.Folder {
 			kind = grant.Directory
 		}
-		p, err := grant.Look(kind, path, places, writable(), within)
+		p, err := looker().Look(kind, path, within)
 		out := review.Place{Resolved: p.Path, Breadth: p.Breadth.String(), Broad: p.Breadth.Broad()}
 		if err != nil {
 			out.Refused = err.Error()

@@ -168,7 +168,11 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 	}
 	p.Projects = len(view.Found.Projects)
 	last, counted := p.Use.read(ctx, o, view), newExtents()
-	for _, g := range explain.EachClient(o, view) {
+	granted, err := explain.EachClient(ctx, o, view)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range granted {
 		c := Client{Name: g.Client.Name, By: g.Client.By}
 		if g.At.File != "" {
 			c.At = []config.Position{g.At}

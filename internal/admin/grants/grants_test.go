@@ -266,7 +266,7 @@ func TestNarrowingsAreAcceptedAndRemoveWhatTheySay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newSample(t)
-			n, err := Narrow(w.Options(), Less{Plugin: c.plugin, Key: c.key, What: strings.ReplaceAll(c.what, "$W", w.Dir)})
+			n, err := Narrow(t.Context(), w.Options(), Less{Plugin: c.plugin, Key: c.key, What: strings.ReplaceAll(c.what, "$W", w.Dir)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -328,7 +328,7 @@ func removedFrom(w *admintest.Workspace, p *Picture, plugin, key, what string) e
 // TestNarrowingsOfClientsChangeTheirTable has a table with read_only and one without a key.
 func TestNarrowingsOfClientsChangeTheirTable(t *testing.T) {
 	w := newSample(t)
-	n, err := Narrow(w.Options(), Less{Plugin: "first", Key: KeyTool, What: "first_write", Client: "ops"})
+	n, err := Narrow(t.Context(), w.Options(), Less{Plugin: "first", Key: KeyTool, What: "first_write", Client: "ops"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func TestNarrowingsOfClientsChangeTheirTable(t *testing.T) {
 	}
 	for _, l := range []Less{{"first", KeyTool, "first_write", "absent"}, {"first", KeyTool, "absent", "ops"}, {"first", "fs", w.Path("docs"), "ops"}} {
 		var correctable *usage.Error
-		if n, err := Narrow(w.Options(), l); !errors.As(err, &correctable) {
+		if n, err := Narrow(t.Context(), w.Options(), l); !errors.As(err, &correctable) {
 			t.Errorf("%q: got %+v, %v", l, n, err)
 		}
 	}
@@ -358,7 +358,7 @@ func TestNarrowingsOfClientsChangeTheirTable(t *testing.T) {
 
 func TestNarrowingsOfPluginsNameTheClientsThatTheyReach(t *testing.T) {
 	w := newSample(t)
-	n, err := Narrow(w.Options(), Less{Plugin: "first", Key: KeyReadOnly})
+	n, err := Narrow(t.Context(), w.Options(), Less{Plugin: "first", Key: KeyReadOnly})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +389,7 @@ func TestNarrowRefusesWhatIsNotGranted(t *testing.T) {
 		{"second", KeyTool, "second_write"}, {"first", "path", "/"},
 	} {
 		var correctable *usage.Error
-		if n, err := Narrow(w.Options(), Less{Plugin: c[0], Key: c[1], What: c[2]}); !errors.As(err, &correctable) {
+		if n, err := Narrow(t.Context(), w.Options(), Less{Plugin: c[0], Key: c[1], What: c[2]}); !errors.As(err, &correctable) {
 			t.Errorf("%q: got %+v, %v", c, n, err)
 		}
 	}

@@ -2,6 +2,7 @@ package grants
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -63,8 +64,8 @@ const (
 	KeyReadOnly = "read_only"
 )
 
-// Narrow returns the change of the config by which l is granted no more. Nothing is written.
-func Narrow(o discovery.Options, l Less) (*Narrowing, error) {
+// Narrow returns the change of the config by which l is granted no more. Nothing is written. It ends with ctx.
+func Narrow(ctx context.Context, o discovery.Options, l Less) (*Narrowing, error) {
 	view, err := catalog.Look(o)
 	if view == nil {
 		return nil, err
@@ -83,7 +84,15 @@ func Narrow(o discovery.Options, l Less) (*Narrowing, error) {
 	if err = change(view, &found, l, view.Plugins[i]); err != nil {
 		return nil, err
 	}
-	n.compare(explain.EachClient(o, view), explain.EachClient(o, catalog.New(&found)), i)
+	before, err := explain.EachClient(ctx, o, view)
+	if err != nil {
+		return nil, err
+	}
+	after, err := explain.EachClient(ctx, o, catalog.New(&found))
+	if err != nil {
+		return nil, err
+	}
+	n.compare(before, after, i)
 	n.Edit = fmt.Sprintf("${EDITOR:-vi} +%d %s", n.At.Line, visible.ShellWord(n.At.File))
 	n.Commands = []string{terminal.Command(o, "policy", l.Plugin)}
 	if source, err := discovery.FindConfig(o); err == nil && source.By.NeedsTrust() {

@@ -44,7 +44,7 @@ func follow(t *testing.T, w *admintest.Workspace, n *Narrowing) Plugin {
 func narrow(t *testing.T, w *admintest.Workspace, l Less) *Narrowing {
 	t.Helper()
 	l.What = strings.ReplaceAll(l.What, "$W", w.Dir)
-	n, err := Narrow(w.Options(), l)
+	n, err := Narrow(t.Context(), w.Options(), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestWhatIsPartOfAnotherGrantCannotBeDropped(t *testing.T) {
 	}
 	for what := range parts {
 		var correctable *usage.Error
-		if n, err := Narrow(w.Options(), Less{Plugin: "wide", Key: what[0], What: what[1]}); !errors.As(err, &correctable) || !strings.Contains(err.Error(), "stays granted") {
+		if n, err := Narrow(t.Context(), w.Options(), Less{Plugin: "wide", Key: what[0], What: what[1]}); !errors.As(err, &correctable) || !strings.Contains(err.Error(), "stays granted") {
 			t.Errorf("%q: got %+v, %v", what, n, err)
 		}
 	}
@@ -162,7 +162,7 @@ func TestNarrowingsFitHowTheTableIsWritten(t *testing.T) {
 		w := admintest.New(t)
 		w.Plugin(t, "first", admintest.AskedFor)
 		w.Config(t, "plugins = [{ path = \"../plugins/first\" }]\n")
-		if n, err := Narrow(w.Options(), Less{Plugin: "first", Key: KeyReadOnly}); err == nil || !strings.Contains(err.Error(), "does not begin with [[") {
+		if n, err := Narrow(t.Context(), w.Options(), Less{Plugin: "first", Key: KeyReadOnly}); err == nil || !strings.Contains(err.Error(), "does not begin with [[") {
 			t.Errorf("got %+v, %v", n, err)
 		}
 	})
@@ -191,7 +191,7 @@ func TestClientsCanBeMadeReadOnly(t *testing.T) {
 func TestChangedConfigIsTrustedByItsPath(t *testing.T) {
 	w := newSample(t)
 	w.Trust(t, "work/bulkhead.toml")
-	n, err := Narrow(w.Discovering(), Less{Plugin: "first", Key: KeyReadOnly})
+	n, err := Narrow(t.Context(), w.Discovering(), Less{Plugin: "first", Key: KeyReadOnly})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,11 @@ func (s *subject) limit(key string) Remedy {
 	about.Resolver = nil // no path matters
 	for _, l := range review.Effective(about).Limits {
 		if l.Key == key {
-			return Remedy{Key: "limits." + key, Why: fmt.Sprintf("the limit of %s is %s", l.Value, l.By), At: l.At}
+			why := fmt.Sprintf("the limit of %s is %s", l.Value, l.By)
+			if key == "concurrency" { // the same failure is that of a call for which there was no memory
+				why += "; if the call waited for memory, memory in [server] decides"
+			}
+			return Remedy{Key: "limits." + key, Why: why, At: l.At}
 		}
 	}
 	return Remedy{}

@@ -47,7 +47,7 @@ func linePage(o discovery.Options) Page {
 
 // narrowPage shows how a plugin is granted less.
 func narrowPage(o discovery.Options) Page {
-	return Page{Path: "/narrow", Title: "Grant less", Template: "narrow.html", Unlisted: true, Model: func(_ context.Context, q url.Values) (any, error) {
-		return grants.Narrow(o, grants.Less{Plugin: q.Get("plugin"), Key: q.Get("key"), What: q.Get("what"), Client: q.Get("client")})
+	return Page{Path: "/narrow", Title: "Grant less", Template: "narrow.html", Unlisted: true, Model: func(ctx context.Context, q url.Values) (any, error) {
+		return grants.Narrow(ctx, o, grants.Less{Plugin: q.Get("plugin"), Key: q.Get("key"), What: q.Get("what"), Client: q.Get("client")})
 	}}
 }

@@ -233,7 +233,7 @@ func TestResolveRefusesLinksThatPluginsOrProjectControl(t *testing.T) {
 			if after := descriptors(); after != before {
 				t.Errorf("%d descriptors are open, %d before", after, before)
 			}
-			_, err = Look(Directory, w.path(c.grant), w.Places, append(w.Writable, Writable(w.Places, w.Grant)...), nil)
+			_, err = NewLooker(w.Places, append(w.Writable, Writable(w.Places, w.Grant)...)).Look(Directory, w.path(c.grant), nil)
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("Look: %v; want %q", err, want)
 			}
@@ -460,7 +460,7 @@ func TestResolveRefusesPathOutsideCeiling(t *testing.T) {
 				if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 					t.Errorf("%s: got %v, want %q", kind, err, c.want)
 				}
-				if _, err := Look(kind, w.path(c.grant), w.Places, nil, within); (err == nil) != (c.want == "") {
+				if _, err := NewLooker(w.Places, nil).Look(kind, w.path(c.grant), within); (err == nil) != (c.want == "") {
 					t.Errorf("Look %s: got %v, want %q", kind, err, c.want)
 				}
 			}

@@ -9,19 +9,32 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// Look resolves a granted path by the rules of Resolve. It keeps no handle and creates nothing. within has the meaning of
-// config.Mount.Within. If the error is a *refusedError, the returned path is resolved as far as possible.
-func Look(kind, path string, places config.Places, writable, within []string) (Place, error) {
-	p, err := newWalker(places, writable, nil).resolve(kind, path, places, within)
+// Looker resolves granted paths by the rules of Resolve. It keeps no handle and creates nothing. It looks at the guarded directories once, when it is
+// made, and so is for one look at an installation.
+type Looker struct {
+	walker *walker
+	places config.Places
+}
+
+// NewLooker returns a Looker. writable are all directories that plugins may write, as Writable returns them.
+func NewLooker(places config.Places, writable []string) *Looker {
+	return &Looker{newWalker(places, writable, nil), places}
+}
+
+// Look resolves a granted path. within has the meaning of config.Mount.Within. If the error is a *refusedError, the returned path is resolved as
+// far as possible.
+func (l *Looker) Look(kind, path string, within []string) (Place, error) {
+	p, err := l.walker.resolve(kind, path, l.places, within)
 	if err != nil {
-		return Place{Path: Resolved(path), Breadth: breadthOf(Resolved(path), places)}, err
+		resolved := Resolved(path)
+		return Place{Path: resolved, Breadth: breadthOf(resolved, l.places)}, err
 	}
 	defer p.close()
-	return Place{Path: p.path(), Breadth: breadthOf(p.path(), places), Exists: len(p.missing) == 0}, nil
+	return Place{Path: p.path(), Breadth: breadthOf(p.path(), l.places), Exists: len(p.missing) == 0}, nil
 }
 
 // Open opens a granted directory by the rules of Resolve, and returns its resolved path. If it does not exist, the error is fs.ErrNotExist. The
-// other parameters are those of Look.
+// other parameters are those of NewLooker and Looker.Look.
 func Open(path string, places config.Places, writable, within []string) (*os.File, string, error) {
 	p, err := newWalker(places, writable, nil).resolve(Directory, path, places, within)
 	if err != nil {

@@ -1,17 +1,17 @@
 package grant
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
-	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 const (
@@ -33,14 +33,13 @@ type entry struct {
 
 // walker resolves paths. Below guarded directories it refuses symbolic links.
 type walker struct {
-	own   bool              // whether symbolic links of other users are refused
-	ids   map[FileID]string // the reason why each guarded directory is guarded, keyed by identity
-	paths []guarded
+	own bool // whether symbolic links of other users are refused
+	// The guarded directories, below which a plugin or a repository may have created symbolic links, with the reason why they are guarded.
+	ids   map[FileID]string
+	paths map[string]string // keyed by foldedPath
 }
 
-// guarded is a directory below which a plugin or a repository may have created symbolic links.
-type guarded struct{ path, why string }
-
+// The reasons.
 const (
 	whyProject  = "below the project"
 	whyWritable = "below a directory that a plugin may write"
@@ -50,7 +49,7 @@ const (
 // fs.protected_symlinks is set, and that guards the project, the writable directories and the directories to which mounts resolve. It
 // recognizes a guarded directory by path and by identity, so that neither an alias nor a rename evades the guard.
 func newWalker(places config.Places, writable []string, mounts []config.Mount) *walker {
-	w := &walker{own: true, ids: map[FileID]string{}}
+	w := &walker{own: true, ids: map[FileID]string{}, paths: map[string]string{}}
 	for _, path := range writable {
 		w.guard(path, whyWritable, false)
 	}
@@ -63,7 +62,7 @@ func newWalker(places config.Places, writable []string, mounts []config.Mount) *
 
 func (w *walker) guard(path, why string, follow bool) {
 	path = filepath.Clean(path)
-	w.paths = append(w.paths, guarded{path, why})
+	w.paths[foldedPath(path)] = why
 	if id, err := identify(path, follow); err == nil {
 		w.ids[id] = why
 	}
@@ -99,14 +98,18 @@ func (w *walker) guardMounts(places config.Places, mounts []config.Mount) []stri
 	return out
 }
 
-// guards returns the reason why symbolic links in the directory at path are refused; empty if they are followed.
+// guards returns the reason why the directory at path is guarded; empty if it is not. A walk asks for each directory that it enters, and extends the
+// answer to those below, so that no path has to be compared with all of the guarded ones.
 func (w *walker) guards(path string, id FileID) string {
-	for _, g := range slices.Backward(w.paths) {
-		if contain.Within(g.path, path) {
-			return g.why
-		}
+	return cmp.Or(w.paths[foldedPath(path)], w.ids[id])
+}
+
+// foldedPath returns the same text for the paths that the system does not distinguish by their text alone.
+func foldedPath(path string) string {
+	if runtime.GOOS == "windows" {
+		return strings.ToLower(path)
 	}
-	return w.ids[id]
+	return path
 }
 
 // place is a resolved path: an existing directory, and the names of absent path components below that directory.
