@@ -25,6 +25,7 @@ func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Fla
 	c.directories()
 	c.deny(d)
 	c.repositories()
+	c.countDirectories()
 	c.origins()
 	c.env()
 	c.ask()

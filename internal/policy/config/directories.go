@@ -32,6 +32,20 @@ func (c *decision) directories() {
 	}
 }
 
+// MaxDirectories bounds the directories and repositories that a plugin is granted. Each takes one descriptor, or three if it is a writable
+// directory that does not exist; the host takes two more for each worker.
+const MaxDirectories = 128
+
+func (c *decision) countDirectories() {
+	if n := len(c.grant.FS) + len(c.grant.Git); n > MaxDirectories {
+		key := "fs"
+		if len(c.grant.Git) > len(c.grant.FS) {
+			key = "git"
+		}
+		c.fault(key, fmt.Sprintf("grants %d directories and repositories, but a plugin can have at most %d", n, MaxDirectories), "grant a directory that contains several of them")
+	}
+}
+
 // configuredDirectories grants any directory that the admin names. The access is at most the highest access that the manifest
 // requests for any directory.
 func (c *decision) configuredDirectories() {

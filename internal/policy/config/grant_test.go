@@ -230,3 +230,30 @@ func TestRemediesRepeatOtherGrants(t *testing.T) {
 		})
 	}
 }
+
+// TestTooManyDirectoriesAreAnErrorAtTheirLine has one more than a worker can be given, which would otherwise fail only when the plugin is called.
+func TestTooManyDirectoriesAreAnErrorAtTheirLine(t *testing.T) {
+	repeat := func(format string, n int) (text string) {
+		for i := range n {
+			text += fmt.Sprintf(format, i)
+		}
+		return text
+	}
+	const repositories = "[[capabilities.git]]\nrepo = \"${project}/%d\"\naccess = \"r\"\n"
+	for name, c := range map[string]struct {
+		directories, repositories int
+		want                      string
+	}{
+		"128":          {126, 0, ""}, // beside the project and the state directory
+		"directories":  {99, 28, ":3 plugins[0].fs: grants 129 directories and repositories, but a plugin can have at most 128"},
+		"repositories": {27, 100, ":1 plugins[0].git: grants 129 directories"}, // of the manifest, so that the config has no line for them
+	} {
+		_, problems := decide{
+			caps:   "[[capabilities.fs]]\npath = \"${project}\"\naccess = \"r\"\n" + repeat(repositories, c.repositories),
+			config: "[[plugins]]\npath = \"/p\"\nfs = [{ path = \"${project}\", access = \"r\" }, " + repeat("{ path = \"/d/%d\", access = \"r\" }, ", c.directories) + "]\n",
+		}.run(t)
+		if got := strings.Join(problems, "\n"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}

@@ -23,10 +23,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// maxDirectories bounds the number of directories and repositories of one grant. Each takes one descriptor, or three if it is a
-// writable directory that does not exist. The Set takes two more.
-const maxDirectories = 128
-
 // Config is the input of Resolve.
 type Config struct {
 	Plugin string
@@ -127,8 +123,8 @@ func Resolve(c Config) (*Set, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
-	if n := len(c.Grant.FS) + len(c.Grant.Git); n > maxDirectories {
-		return nil, fmt.Errorf("%d directories and repositories are granted, but at most %d may be granted: grant a directory that contains several of them", n, maxDirectories)
+	if n := len(c.Grant.FS) + len(c.Grant.Git); n > config.MaxDirectories { // the directories of a client's table can be more than those of the config
+		return nil, fmt.Errorf("%d directories and repositories are granted, but at most %d may be granted: grant a directory that contains several of them", n, config.MaxDirectories)
 	}
 	s := &Set{log: c.Log, staged: map[int]*staged{}}
 	if err := s.resolve(c); err != nil {
