@@ -354,7 +354,7 @@ var owners = map[string][]string{
 	"github.com/bmatcuk/doublestar":          {"internal/policy/manifest", "internal/sandbox"},
 	"aead.dev/minisign":                      {"internal/base/signature"},
 	"github.com/go-jose/go-jose":             {"internal/protocol/oauth", "internal/protocol/oauth/oauthtest"},
-	"golang.org/x/net":                       {"internal/runtime/confine", "plugins/fetch/address"},
+	"golang.org/x/net":                       {"internal/runtime/confine", "internal/runtime/metrics", "plugins/fetch/address"},
 	"codeberg.org/readeck/go-readability":    {"plugins/fetch/page"},
 	"github.com/JohannesKaufmann":            {"plugins/fetch/page"},
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},

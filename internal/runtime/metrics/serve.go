@@ -7,10 +7,10 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/net/netutil"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/socket"
 )
@@ -60,7 +60,7 @@ func Listen(address string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{listener: &bounded{Listener: l, free: make(chan struct{}, maxConnections)}}, nil
+	return &Server{listener: netutil.LimitListener(l, maxConnections)}, nil
 }
 
 // Addr returns the address that the Server listens on.
@@ -113,33 +113,4 @@ func isLocal(r *http.Request) bool {
 	}
 	address, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && address.Unmap().IsLoopback()
-}
-
-// bounded is a listener with a bounded number of open connections. Further ones wait.
-type bounded struct {
-	net.Listener
-	free chan struct{}
-}
-
-// Accept implements net.Listener.
-func (b *bounded) Accept() (net.Conn, error) {
-	b.free <- struct{}{}
-	conn, err := b.Listener.Accept()
-	if err != nil {
-		<-b.free
-		return nil, err
-	}
-	return &boundedConn{Conn: conn, free: b.free}, nil
-}
-
-type boundedConn struct {
-	net.Conn
-	free   chan struct{}
-	closed sync.Once
-}
-
-// Close implements net.Conn.
-func (c *boundedConn) Close() error {
-	c.closed.Do(func() { <-c.free })
-	return c.Conn.Close()
 }
