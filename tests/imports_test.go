@@ -172,6 +172,11 @@ var rules = []rule{
 		why: "administration calls no tool of a plugin",
 	},
 	{
+		from: []string{"internal/admin/ui"},
+		to:   []string{"internal/admin/...", "internal/policy/...", "internal/protocol/...", "internal/runtime/...", "internal/sandbox/..."},
+		why:  "the web server decides who is served, whatever the pages are about",
+	},
+	{
 		from: []string{"cmd/..."},
 		to: []string{
 			"internal/protocol/gateway", "internal/policy/config", "internal/policy/catalog", "internal/policy/trust", "internal/sandbox/...", "internal/runtime/dispatch",
@@ -220,6 +225,7 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 		"policy in the file tree":         {"internal/sandbox/vfs", "internal/policy/config", "only package sandbox knows grants"},
 		"the gateway in the worker":       {"internal/runtime/worker/child", "internal/protocol/gateway", "a worker process neither"},
 		"the same by way of the engine":   {"internal/runtime/extism", "internal/protocol/gateway", "a worker process neither"},
+		"pages in their server":           {"internal/admin/ui", "internal/admin/ui/pages", "the web server decides"},
 		"the main function of the worker": {"internal/runtime/dispatch", "internal/runtime/worker/child", "only host.RunChild"},
 	} {
 		t.Run(name, func(t *testing.T) {

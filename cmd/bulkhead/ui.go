@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/ui"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/ui/pages"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
@@ -46,7 +47,7 @@ in use; 3 internal error.`,
 			if err != nil {
 				return err
 			}
-			server, err := ui.New(l, ui.Pages(opened), opened.Log)
+			server, err := ui.New(l, pages.Of(opened), opened.Log)
 			if err != nil {
 				return errors.Join(err, l.Close())
 			}

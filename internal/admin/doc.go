@@ -18,7 +18,8 @@
 //   - admintest: the temporary installation of the tests of this district
 //
 // The pages of `bulkhead ui`, and what they show:
-//   - ui: the local web server, and the pages, which show what the other packages know
+//   - ui: the local web server, which knows no page
+//   - ui/pages: the pages of an installation, which show what the other packages know
 //   - grants: what clients may do by which plugins, and by which lines
 //   - servers: what the running servers of the user do, for the page Live
 //   - remedy: what decides about a refusal: the line, the key, and the command that explains it

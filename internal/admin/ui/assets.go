@@ -2,7 +2,7 @@ package ui
 
 import "embed"
 
-//go:embed templates assets vendored/*/*.js
+//go:embed assets vendored/*/*.js
 var files embed.FS
 
 // asset is a file that pages load.

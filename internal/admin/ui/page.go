@@ -3,6 +3,7 @@ package ui
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"html/template"
@@ -17,11 +18,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
-// Page is a page. Its template is parsed with layout.html, and defines "main", which is executed with what Model returns.
+// Page is a page of a Server.
 type Page struct {
 	Path     string // such as /grants
 	Title    string
-	Template string // name of a file in templates
+	Template string // text that defines the template "main", which is executed with what Model returns, within layout.html
 	Unlisted bool   // whether it is reached by links of other pages only
 	// Model returns the content. Whatever it does ends with ctx. An error of package usage is shown with status 400, any other with 500.
 	Model func(ctx context.Context, query url.Values) (any, error)
@@ -46,6 +47,10 @@ type listing struct {
 	Rows    any
 }
 
+//go:embed layout.html
+var layoutText string
+
+// functions are for all templates.
 var functions = template.FuncMap{
 	"date":  func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
 	"clock": func(t time.Time) string { return t.Local().Format("15:04:05") },
@@ -63,8 +68,11 @@ var functions = template.FuncMap{
 	"micro": func(n int64) string { return chart.Duration(time.Duration(n) * time.Microsecond) },
 }
 
-func (p *Page) parse() (err error) {
-	p.parsed, err = template.New(p.Template).Funcs(functions).ParseFS(files, "templates/layout.html", "templates/parts.html", "templates/"+p.Template)
+func (p *Page) parse() error {
+	t, err := template.New("layout.html").Funcs(functions).Parse(layoutText)
+	if err == nil {
+		p.parsed, err = t.New(p.Path).Parse(p.Template)
+	}
 	return err
 }
 

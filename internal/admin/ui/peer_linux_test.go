@@ -93,10 +93,10 @@ func TestConnectionOfAnotherUserIsRefused(t *testing.T) {
 	request := func(user uint32) (string, error) {
 		return curl(user, "-sS", "--noproxy", "*", "-b", cookieName+"="+r.session.cookie, r.url("/hello"))
 	}
-	if out, err := request(0); err != nil || !strings.Contains(out, "Checks of this installation") {
+	if out, err := request(0); err != nil || !strings.Contains(out, "Hello, browser") {
 		t.Fatalf("the user's own process gets %v: %s", err, out)
 	}
-	if out, err := request(testenv.Nobody); err == nil || strings.Contains(out, "Checks") {
+	if out, err := request(testenv.Nobody); err == nil || strings.Contains(out, "Hello") {
 		t.Errorf("the process of another user gets %v: %s", err, out)
 	}
 }

@@ -1,6 +1,8 @@
-// Package ui serves the pages of `bulkhead ui` to a browser of the user on this machine. The pages only read: the server accepts GET and
-// HEAD, and whatever changes a grant is shown as a command or as lines of the config. Start with New and Server.Serve. What a page shows
-// comes from a package of its own that knows no HTML, such as grants.
+// Package ui is the web server of `bulkhead ui`, for a browser of the user on this machine. It serves any pages: those of an installation are
+// in package pages. Pages only read: the server accepts GET and HEAD. Start with Page, New and Server.Serve.
+//
+// A connection is accepted by guarded, which looks for its user in refusedPeer. A request goes through Server.ServeHTTP, which refuses those of
+// other sites, exchanges the link for the cookie of the session, and shows pages to the browser with that cookie.
 package ui
 
 import (

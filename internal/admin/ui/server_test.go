@@ -36,6 +36,9 @@ func (c *clock) advance(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
+// hello is a template of pages, with the block event.
+const hello = `{{define "main"}}<p>Hello, browser</p>{{end}}{{define "event"}}<span>{{.}}</span>{{end}}`
+
 // running is a Server that serves a page at /hello, and a page of events at /live.
 type running struct {
 	*Server
@@ -52,9 +55,7 @@ func start(t *testing.T, pages ...Page) *running {
 		t.Fatal(err)
 	}
 	if pages == nil {
-		pages = []Page{{Path: "/hello", Title: "Hello", Template: "doctor.html", Model: func(context.Context, url.Values) (any, error) {
-			return doctorModel{}, nil
-		}}}
+		pages = []Page{{Path: "/hello", Title: "Hello", Template: hello, Model: func(context.Context, url.Values) (any, error) { return nil, nil }}}
 	}
 	s, err := New(l, pages, nil)
 	if err != nil {
@@ -204,7 +205,7 @@ func TestRequestsOfOtherSitesAreRefused(t *testing.T) {
 				cookie(q)
 				change(q)
 			})
-			if answer.StatusCode != http.StatusForbidden || strings.Contains(body, "Checks") || len(answer.Cookies()) > 0 {
+			if answer.StatusCode != http.StatusForbidden || strings.Contains(body, "Hello, browser") || len(answer.Cookies()) > 0 {
 				t.Errorf("%s: %s is answered with %s: %s", name, path, answer.Status, body)
 			}
 		}
@@ -285,7 +286,7 @@ func TestEveryResponseForbidsFramesInlineCodeAndCaches(t *testing.T) {
 func TestErrorsOfModelsAreShownEscaped(t *testing.T) {
 	const hostile = `<script>alert(1)</script>` + "\u202egnp.exe"
 	failing := func(err error) Page {
-		return Page{Path: "/hello", Title: "Hello", Template: "doctor.html", Model: func(context.Context, url.Values) (any, error) { return nil, err }}
+		return Page{Path: "/hello", Title: "Hello", Template: hello, Model: func(context.Context, url.Values) (any, error) { return nil, err }}
 	}
 	for want, err := range map[int]error{http.StatusBadRequest: usage.Errorf("%s", hostile), http.StatusInternalServerError: errors.New(hostile)} {
 		r := start(t, failing(err))
@@ -299,13 +300,13 @@ func TestErrorsOfModelsAreShownEscaped(t *testing.T) {
 // eventPage is a page whose events are the strings of a channel.
 func eventPage(events <-chan string) Page {
 	return Page{
-		Path: "/live", Title: "Live", Template: "doctor.html",
+		Path: "/live", Title: "Live", Template: hello,
 		Model: func(context.Context, url.Values) (any, error) { return nil, errors.New("not here") },
 		Events: func(ctx context.Context, _ url.Values, send func(string, any) error) error {
 			for {
 				select {
 				case text := <-events:
-					if err := send("outcome", text); err != nil {
+					if err := send("event", text); err != nil {
 						return err
 					}
 				case <-ctx.Done():
@@ -343,7 +344,7 @@ func TestEventsAreEscapedAndEndWithTheServer(t *testing.T) {
 	}
 	lines := bufio.NewScanner(answer.Body)
 	for lines.Scan() && lines.Text() != "" {
-		if line := lines.Text(); line != "event: outcome" && !strings.HasPrefix(line, "data: ") || strings.Contains(line, "<script>") {
+		if line := lines.Text(); line != "event: event" && !strings.HasPrefix(line, "data: ") || strings.Contains(line, "<script>") {
 			t.Errorf("the stream has the line %q", line)
 		}
 	}

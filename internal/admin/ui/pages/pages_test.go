@@ -1,4 +1,4 @@
-package ui
+package pages
 
 import (
 	"io"
@@ -59,8 +59,7 @@ func TestNamesAreEscapedOnEveryPage(t *testing.T) {
 		dirs.WriteString("  { path = " + quoteTOML(w.Path(dir)) + ", access = \"rw\" },\n")
 	}
 	w.Config(t, "[[plugins]]\npath = \"../plugins/wide\"\nfs = [\n"+dirs.String()+"]\n[[plugins]]\npath = "+quoteTOML("../plugins/"+hostileNames[1])+"\n")
-	r := start(t, Pages(w.Options())...)
-	cookie := r.open()
+	b := open(t, Of(w.Options())...)
 	file := url.QueryEscape(w.Path("work/bulkhead.toml"))
 	paths := []string{"/grants", "/history", "/doctor", "/plugins", "/line?line=4&file=" + file, "/narrow?plugin=wide&key=read_only"}
 	for _, name := range hostileNames {
@@ -68,7 +67,7 @@ func TestNamesAreEscapedOnEveryPage(t *testing.T) {
 		paths = append(paths, "/grants?client="+q, "/line?line=1&file="+q, "/line?line="+q+"&file="+file, "/narrow?plugin="+q, "/narrow?plugin=wide&key="+q, "/narrow?plugin=wide&key=fs&what="+q, "/narrow?plugin=wide&key=deny_tools&what=wide_read&client="+q, "/"+url.PathEscape(name))
 	}
 	for _, path := range paths {
-		answer, body := r.request(http.MethodGet, path, cookie)
+		answer, body := b.get(path)
 		if found := unexpected(body); found != "" {
 			t.Errorf("%s has %s:\n%s", path, found, body)
 		}
@@ -79,10 +78,10 @@ func TestNamesAreEscapedOnEveryPage(t *testing.T) {
 			t.Errorf("%s has the type %q", path, got)
 		}
 	}
-	if _, body := r.request(http.MethodGet, "/plugins", cookie); !strings.Contains(body, "<p>&lt;script&gt;alert(1)&lt;/script&gt;&lt;/title&gt;") {
+	if _, body := b.get("/plugins"); !strings.Contains(body, "<p>&lt;script&gt;alert(1)&lt;/script&gt;&lt;/title&gt;") {
 		t.Errorf("the page Plugins lacks the description:\n%s", body)
 	}
-	_, body := r.request(http.MethodGet, "/grants", cookie)
+	_, body := b.get("/grants")
 	for _, want := range []string{"&lt;script&gt;alert(1)&lt;∕script&gt;", "dirs/h·gnp.exe"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page Grants lacks %q:\n%s", want, body)
@@ -97,8 +96,7 @@ func TestGrantsOfClientsHaveTheChangeOfTheirTable(t *testing.T) {
 	w.Write(t, "plugins/web/plugin.toml", strings.ReplaceAll(w.Read(t, "plugins/web/plugin.toml"), `access = "write"`, `access = "read"`))
 	w.Config(t, "[[clients]]\nname = \"ci\"\nmatch = { tokens = [\"ci-*\"] }\nfs = [{ path = \"${project}\", access = \"r\" }]\n"+
 		"[[plugins]]\npath = \"../plugins/first\"\nfs = [{ path = \"${project}\", access = \"rw\" }]\n[[plugins]]\npath = \"../plugins/web\"\nhttp = [\"https://a.example\"]\n")
-	r := start(t, Pages(w.Options())...)
-	cookie := r.open()
+	b := open(t, Of(w.Options())...)
 	const readOnly, withhold = "but its directories are read-only here", "what=first_write&amp;client=ci"
 	for path, want := range map[string][]string{
 		"/grants":           {"!" + readOnly, "!client=ci\" aria-label=\"Withhold", "key=deny_tools&amp;what=first_write", "Make first read-only", "!Make web read-only"},
@@ -108,7 +106,7 @@ func TestGrantsOfClientsHaveTheChangeOfTheirTable(t *testing.T) {
 		"/narrow?plugin=first&key=read_only&client=ci":                   {"the client ci without write tools and write access", "add to the table at line 1:", "It reaches <strong>ci</strong> by first."},
 		"/narrow?plugin=web&key=read_only":                               {"It reaches no client", "The host does not judge what requests change"},
 	} {
-		_, body := r.request(http.MethodGet, path, cookie)
+		_, body := b.get(path)
 		for _, text := range want {
 			if text, not := strings.CutPrefix(text, "!"); strings.Contains(body, text) == not {
 				t.Errorf("%s: %q, unwanted = %v:\n%s", path, text, not, body)
@@ -124,8 +122,7 @@ func quoteTOML(text string) string {
 
 func TestPagesAreCompleteWithoutScripts(t *testing.T) {
 	w := admintest.NewGranted(t)
-	r := start(t, Pages(w.Options())...)
-	cookie := r.open()
+	b := open(t, Of(w.Options())...)
 	for path, want := range map[string][]string{
 		"/grants":  {"first_read", "denied by deny_tools", "/line?file=", "/narrow?plugin=first&amp;key=deny_tools&amp;what=first_read", "<title>first reads and writes ", `<a href="#tools-second" aria-label="second: 1 tool writes: x_second_write">`, `id="tools-second"`, "(this user) may use first: bulkhead.toml:3", "first: 1 tool reads: first_read: bulkhead.toml:3", "<caption>Tools of first</caption>", "of which 1 write", "file"},
 		"/plugins": {"<caption>Installed plugins</caption>", "bulkhead remove first", "This page asks no server", "for each plugin that was fetched", ">nothing; sha256 (bulkhead.toml:", ") could<", "bulkhead add --repin"},
@@ -133,7 +130,7 @@ func TestPagesAreCompleteWithoutScripts(t *testing.T) {
 		"/narrow?plugin=first&key=deny_tools&what=first_read":                {"deny_tools = [&#34;first_write&#34;, &#34;first_read&#34;]", "replace the key at line 5", "tool", "first_read read", "bulkhead policy first"},
 		"/line?line=5&file=" + url.QueryEscape(w.Path("work/bulkhead.toml")): {"   5 ▶ deny_tools = [&#34;first_write&#34;]</mark>"},
 	} {
-		answer, body := r.request(http.MethodGet, path, cookie)
+		answer, body := b.get(path)
 		if answer.StatusCode != http.StatusOK {
 			t.Errorf("%s is answered with %s: %s", path, answer.Status, body)
 		}
@@ -146,7 +143,7 @@ func TestPagesAreCompleteWithoutScripts(t *testing.T) {
 			t.Errorf("%s has a script, although it has no events", path)
 		}
 	}
-	if answer, _ := r.request(http.MethodGet, "/", cookie); answer.Header.Get("Location") != r.session.base+"/grants" {
-		t.Errorf("the start page is %q", answer.Header.Get("Location"))
+	if b.start.String() != b.url("/grants") {
+		t.Errorf("the start page is %s", b.start)
 	}
 }

@@ -1,12 +1,9 @@
 //go:build unix
 
-package ui
+package pages
 
 import (
 	"bufio"
-	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/servers"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
@@ -22,7 +18,7 @@ import (
 )
 
 // liveOf serves the page Live of an installation with a server that has this state.
-func liveOf(t *testing.T) (r *running, state *live.State) {
+func liveOf(t *testing.T) (b *browser, state *live.State) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "u") // whose path leaves room for the name of a socket
 	if err != nil {
@@ -41,12 +37,12 @@ func liveOf(t *testing.T) (r *running, state *live.State) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	return start(t, livePage(o)), state
+	return open(t, livePage(o)), state
 }
 
 // TestLivePageShowsHostileStateAsText has every name that a client, a plugin or a directory chooses, on the page and in its events.
 func TestLivePageShowsHostileStateAsText(t *testing.T) {
-	r, state := liveOf(t)
+	b, state := liveOf(t)
 	for _, name := range append(hostileNames, "</textarea>\n\ndata: x\nevent: y") {
 		record := audit.Record{
 			ID: name, Plugin: name, Method: name, Tool: name, Via: name, Principal: name, Client: name, Project: name, Code: name, Reason: name, Time: time.Now(),
@@ -61,19 +57,18 @@ func TestLivePageShowsHostileStateAsText(t *testing.T) {
 			}
 		}
 	}
-	cookie := r.open()
-	answer, page := r.request(http.MethodGet, "/live", cookie)
+	answer, page := b.get("/live")
 	if answer.StatusCode != http.StatusOK || !strings.Contains(page, "Calls that run") {
 		t.Fatalf("%s: %s", answer.Status, page)
 	}
 	if !strings.Contains(page, `As of <strong sse-swap="now">`) {
 		t.Errorf("the page lacks the time of the latest look: %s", page)
 	}
-	if _, still := r.request(http.MethodGet, "/live?still=1", cookie); strings.Contains(still, "sse-connect") || !strings.Contains(page, "sse-connect") || !strings.Contains(still, "Calls that run") {
+	if _, still := b.get("/live?still=1"); strings.Contains(still, "sse-connect") || !strings.Contains(page, "sse-connect") || !strings.Contains(still, "Calls that run") {
 		t.Errorf("the page that is not to change: %s", still)
 	}
 	begin, end := strings.Index(page, "<body>"), strings.LastIndex(page, "</body>")
-	stream := nextEvent(t, r, cookie)
+	stream := nextEvent(b)
 	for name, text := range map[string]string{"page": page[begin:end], "events": stream} {
 		if found := unexpected(strings.ReplaceAll(text, "<br>", "")); found != "" {
 			t.Errorf("the %s has %s: %s", name, found, text)
@@ -85,17 +80,9 @@ func TestLivePageShowsHostileStateAsText(t *testing.T) {
 }
 
 // nextEvent returns the data of the first event of the page.
-func nextEvent(t *testing.T, r *running, cookie func(*http.Request)) string {
-	t.Helper()
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url("/live/events"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cookie(q)
-	answer, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+func nextEvent(b *browser) string {
+	b.t.Helper()
+	answer := b.request(b.url("/live/events"))
 	defer answer.Body.Close()
 	var data strings.Builder
 	lines := bufio.NewReader(answer.Body)
@@ -103,40 +90,13 @@ func nextEvent(t *testing.T, r *running, cookie func(*http.Request)) string {
 		line, err := lines.ReadString('\n')
 		switch {
 		case err != nil:
-			t.Fatal(err)
+			b.t.Fatal(err)
 		case line == "\n":
 			return data.String()
 		case strings.HasPrefix(line, "data: "):
 			data.WriteString(strings.TrimPrefix(line, "data: "))
 		case line != "event: servers\n":
-			t.Fatalf("the stream has the line %q", line)
+			b.t.Fatalf("the stream has the line %q", line)
 		}
-	}
-}
-
-// TestLiveEventsAreSentOnChanges has states of which some are the same.
-func TestLiveEventsAreSentOnChanges(t *testing.T) {
-	at := func(second int64, calls ...live.Call) *servers.Servers {
-		return &servers.Servers{Servers: []servers.Server{{Snapshot: live.Snapshot{PID: 1, Time: time.Unix(second, 0), Calls: calls}}}}
-	}
-	states := []*servers.Servers{at(1), at(2), at(3, live.Call{ID: "a"}), at(4, live.Call{ID: "a"}), at(5), at(6), {}}
-	ctx, stop := context.WithCancel(t.Context())
-	shown, i := "", 0
-	err := follow(ctx, func(context.Context) (*servers.Servers, error) {
-		i++
-		return states[i-1], nil
-	}, time.Microsecond, func(s *servers.Servers, changed bool) error {
-		switch {
-		case len(s.Servers) == 0:
-			stop()
-		case changed:
-			shown += fmt.Sprint(s.Servers[0].Time.Unix())
-		default:
-			shown += "-"
-		}
-		return nil
-	})
-	if shown != "1-345-" || !errors.Is(err, context.Canceled) {
-		t.Errorf("shown %s, %v", shown, err)
 	}
 }

@@ -1,4 +1,4 @@
-package ui
+package pages
 
 import (
 	"fmt"
@@ -30,9 +30,7 @@ func historyOf(t *testing.T, config string, lines ...string) func(path string) (
 	o := discovery.Options{ConfigFile: file, System: discovery.System{
 		Dir: dir, LookupEnv: func(name string) (string, bool) { value, ok := env[name]; return value, ok },
 	}}
-	r := start(t, historyPage(o))
-	cookie := r.open()
-	return func(path string) (*http.Response, string) { return r.request(http.MethodGet, path, cookie) }
+	return open(t, historyPage(o)).get
 }
 
 func TestHistoryShowsHostileLogAsText(t *testing.T) {

@@ -1,4 +1,4 @@
-package ui
+package pages
 
 import (
 	"fmt"
@@ -36,28 +36,32 @@ type edge struct {
 	At             []config.Position
 }
 
+// Mid returns where the curve of an edge bends.
+func (e edge) Mid() int { return (e.X1 + e.X2) / 2 }
+
 // bracket joins the nodes of the tools of a plugin, at their right.
 type bracket struct{ X, Y1, Y2 int }
 
 // The layout of a drawing, in units of SVG.
 const (
-	nodeHeight  = 44
-	rowHeight   = 54
-	columnWidth = 210
-	columnGap   = 96
-	pluginX     = columnWidth + columnGap
-	toolX       = pluginX + columnWidth + columnGap/2
-	thingX      = toolX + columnWidth + columnGap
-	maxRows     = 40
-	maxText     = 24  // characters of a name
-	maxDetail   = 29  // characters of the line below it
-	maxWords    = 400 // characters of names of tools that are read out
+	nodeHeight   = 44
+	rowHeight    = 54
+	columnWidth  = 210
+	columnGap    = 96
+	pluginX      = columnWidth + columnGap
+	toolX        = pluginX + columnWidth + columnGap/2
+	thingX       = toolX + columnWidth + columnGap
+	bracketWidth = 10 // from the nodes that a bracket joins
+	maxRows      = 40
+	maxText      = 24  // characters of a name
+	maxDetail    = 29  // characters of the line below it
+	maxWords     = 400 // characters of names of tools that are read out
 )
 
-// Mid returns where the curve of an edge bends.
-func (e edge) Mid() int { return (e.X1 + e.X2) / 2 }
+// pen ends the text of tools that write.
+const pen = " ✎"
 
-func draw(c grants.Client) drawing {
+func drawGrants(c grants.Client) drawing {
 	d := drawing{Width: thingX + columnWidth, things: map[string]int{}}
 	row := 0
 	for _, p := range c.Plugins {
@@ -119,12 +123,6 @@ func (d *drawing) plugin(c grants.Client, p *grants.Plugin, tools []node, row in
 		d.Edges = append(d.Edges, edge{from, middle(y), thingX, middle(at * rowHeight), g.Write, p.Name + access(g.Write) + g.What, g.At})
 	}
 }
-
-// pen ends the text of tools that write.
-const pen = " ✎"
-
-// bracketWidth is how far a bracket is from the nodes that it joins.
-const bracketWidth = 10
 
 // toolNodes returns a node for the tools that a plugin offers and that read, and one for those that write.
 func toolNodes(p *grants.Plugin) (nodes []node) {

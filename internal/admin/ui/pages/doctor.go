@@ -1,4 +1,4 @@
-package ui
+package pages
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/doctor"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/terminal"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/ui"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
@@ -19,9 +20,9 @@ type doctorModel struct {
 }
 
 // doctorPage shows what `bulkhead doctor` says.
-func doctorPage(o discovery.Options) Page {
+func doctorPage(o discovery.Options) ui.Page {
 	var one sync.Mutex // an examination compiles and starts modules
-	return Page{Path: "/doctor", Title: "Doctor", Template: "doctor.html", Model: func(ctx context.Context, _ url.Values) (any, error) {
+	return ui.Page{Path: "/doctor", Title: "Doctor", Template: doctorTemplate, Model: func(ctx context.Context, _ url.Values) (any, error) {
 		one.Lock()
 		defer one.Unlock()
 		if ctx.Err() != nil {
