@@ -4,16 +4,13 @@ import (
 	"net"
 	"net/netip"
 	"sync"
-
-	"github.com/hashicorp/go-hclog"
 )
 
 // guarded accepts connections of the user only, as far as the system tells, and a bounded number at once.
 type guarded struct {
 	net.Listener
-	slots              chan struct{}
-	log                hclog.Logger
-	toldUser, toldFull bool // whether a refusal was logged, for each reason
+	slots chan struct{}
+	log   *logger
 }
 
 // Accept implements net.Listener.
@@ -24,24 +21,21 @@ func (g *guarded) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if why := refusedPeer(addrPort(c.RemoteAddr()), addrPort(c.LocalAddr())); why != "" {
-			g.refuse(c, &g.toldUser, why)
+			g.refuse(c, "user", why)
 			continue
 		}
 		select {
 		case g.slots <- struct{}{}:
 			return &counted{Conn: c, done: sync.OnceFunc(func() { <-g.slots })}, nil
 		default:
-			g.refuse(c, &g.toldFull, "there are too many")
+			g.refuse(c, "connections", "there are too many")
 		}
 	}
 }
 
-// refuse closes a connection. Only the first one for each reason is logged, as told says: another user can make any number of them.
-func (g *guarded) refuse(c net.Conn, told *bool, why string) {
-	if !*told {
-		*told = true
-		g.log.Warn("a connection was refused; further ones for this reason are not logged", "reason", why)
-	}
+// refuse closes a connection.
+func (g *guarded) refuse(c net.Conn, kind, why string) {
+	g.log.refused(kind, "a connection", why)
 	_ = c.Close()
 }
 

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -40,8 +39,7 @@ type Server struct {
 	streams   chan struct{}
 	assets    map[string]asset
 	now       func() time.Time
-	log       hclog.Logger
-	logged    sync.Map // the reasons that warnOnce has logged
+	log       *logger
 }
 
 // New returns a Server of pages, the first of which is the start page. It is served at the address of l.
@@ -50,7 +48,7 @@ func New(l net.Listener, pages []Page, log hclog.Logger) (*Server, error) {
 		log = hclog.NewNullLogger()
 	}
 	s := &Server{
-		pages: pages, authority: strings.TrimSuffix(l.Addr().String(), ":80"), assets: assets(), now: time.Now, log: log,
+		pages: pages, authority: strings.TrimSuffix(l.Addr().String(), ":80"), assets: assets(), now: time.Now, log: &logger{Logger: log},
 		models: make(chan struct{}, maxModels), streams: make(chan struct{}, maxStreams),
 	}
 	s.session = newSession(s.now())
@@ -130,7 +128,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if why := refusedSite(r, s.authority); why != "" {
-		s.warnOnce("a request was refused; further ones for this reason are not logged", why)
+		s.log.refused(why, "a request", why)
 		refuse(w, http.StatusForbidden, why)
 		return
 	}
@@ -149,13 +147,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// warnOnce logs the first of several messages with one of a few reasons: pages of other sites can send any number of requests.
-func (s *Server) warnOnce(message, reason string) {
-	if _, before := s.logged.LoadOrStore(reason, true); !before {
-		s.log.Warn(message, "reason", reason)
-	}
-}
-
 // open exchanges the link for the cookie. Browsers fetch addresses in advance with HEAD, or with a header of that purpose.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, token string) {
 	if r.Method == http.MethodHead || strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch") {
@@ -167,7 +158,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, token string) {
 		s.session.grant(w)
 		http.Redirect(w, r, s.session.base+"/", http.StatusSeeOther)
 	case linkUsed:
-		s.warnOnce("a link was refused", "it was used before")
+		s.log.refused("link", "a link", "it was used before")
 		refuse(w, http.StatusForbidden, "This link was used already. If it was not you who opened it, press Ctrl-C in the terminal: then the pages cannot be used any more. To open them in another browser, run bulkhead ui again.")
 	case linkExpired:
 		refuse(w, http.StatusForbidden, "This link has expired. Run bulkhead ui again.")

@@ -396,14 +396,18 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRefusedConnectionsAreLoggedOnce has no room for any connection, after one of another user was refused.
+// TestRefusedConnectionsAreLoggedOnce has no room for any connection, after two users were refused.
 func TestRefusedConnectionsAreLoggedOnce(t *testing.T) {
 	l, err := Listen(0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lines strings.Builder
-	refusing := &guarded{Listener: l, slots: make(chan struct{}), toldUser: true, log: hclog.New(&hclog.LoggerOptions{Output: &lines})}
+	refusing := &guarded{Listener: l, slots: make(chan struct{}), log: &logger{Logger: hclog.New(&hclog.LoggerOptions{Output: &lines})}}
+	for _, user := range []string{"user 1", "user 2"} {
+		refused, _ := net.Pipe()
+		refusing.refuse(refused, "user", user)
+	}
 	ended := make(chan error)
 	go func() {
 		_, err := refusing.Accept()
@@ -423,7 +427,7 @@ func TestRefusedConnectionsAreLoggedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-ended
-	if got := strings.Count(lines.String(), "a connection was refused"); got != 1 {
-		t.Errorf("%d refusals were logged: %s", got, lines.String())
+	if got := lines.String(); strings.Count(got, "a connection was refused") != 2 || !strings.Contains(got, "user 1") || !strings.Contains(got, "there are too many") {
+		t.Errorf("logged: %s", got)
 	}
 }
