@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -38,6 +37,7 @@ type auditSummary struct {
 	Outside int64             `json:"outside"`          // records that were not counted for their time
 
 	slowest []summaryRow
+	gaps    []string
 }
 
 type summaryRow struct {
@@ -101,7 +101,7 @@ func (a *auditCommand) summarize(ctx context.Context, file string, stdout, stder
 func newAuditSummary(file string, s *history.Summary) auditSummary {
 	r := auditSummary{
 		Log: file, From: s.From, To: s.To, Begins: s.Since, Step: int64(s.Step.Seconds()), Total: s.Total.Figures(), Failed: s.Failed(), Refused: s.Refused(), Lost: s.Lost, Damaged: s.Damaged, Outside: s.Outside,
-		Tools: summaryRows(s.Tools), Plugins: summaryRows(s.Plugins), Clients: summaryRows(s.Clients), slowest: summaryRows(s.Slowest()),
+		Tools: summaryRows(s.Tools), Plugins: summaryRows(s.Plugins), Clients: summaryRows(s.Clients), slowest: summaryRows(s.Slowest()), gaps: s.Gaps(),
 	}
 	for i := range s.Series {
 		r.Series = append(r.Series, s.Series[i].Figures())
@@ -154,9 +154,9 @@ var (
 	errorsColumn  = column{"errors", func(f history.Figures) string { return chart.Count(f.Errors) }}
 	refusedColumn = column{"refused", func(f history.Figures) string { return chart.Count(f.Refused) }}
 	durations     = []column{
-		{"p50", func(f history.Figures) string { return chart.Duration(time.Duration(f.P50) * time.Microsecond) }},
-		{"p95", func(f history.Figures) string { return chart.Duration(time.Duration(f.P95) * time.Microsecond) }},
-		{"p99", func(f history.Figures) string { return chart.Duration(time.Duration(f.P99) * time.Microsecond) }},
+		{"p50", func(f history.Figures) string { return chart.Microseconds(f.P50) }},
+		{"p95", func(f history.Figures) string { return chart.Microseconds(f.P95) }},
+		{"p99", func(f history.Figures) string { return chart.Microseconds(f.P99) }},
 	}
 	tokensColumn = column{"tokens", func(f history.Figures) string { return "~" + chart.Count(f.Tokens) }}
 )
@@ -168,19 +168,10 @@ func (p summaryPage) print(r auditSummary) {
 	}
 	t := r.Total
 	fmt.Fprintf(p, "%s, %s, %s refused; p50 %s, p95 %s, p99 %s, longest %s\n",
-		chart.Counted(t.Calls, "call", "calls"), chart.Counted(t.Errors, "error", "errors"), chart.Count(t.Refused), chart.Duration(time.Duration(t.P50)*time.Microsecond), chart.Duration(time.Duration(t.P95)*time.Microsecond), chart.Duration(time.Duration(t.P99)*time.Microsecond), chart.Duration(time.Duration(t.Longest)*time.Microsecond))
-	fmt.Fprintf(p, "%s in, %s out, about %s tokens; fuel %s\n", chart.Bytes(t.BytesIn), chart.Bytes(t.BytesOut), chart.Count(t.Tokens), chart.Count(int64(min(t.Fuel, math.MaxInt64))))
-	for _, note := range []struct {
-		n         int64
-		one, many string
-	}{
-		{r.Lost, "record could not be written, and is missing", "records could not be written, and are missing"},
-		{r.Damaged, "line of the log is no record, and is not counted", "lines of the log are no records, and are not counted"},
-		{r.Outside, "record in the future or older than 400 days is not counted", "records in the future or older than 400 days are not counted"},
-	} {
-		if note.n > 0 {
-			fmt.Fprintf(p, "%s %s\n", p.paint("warning:"), chart.Counted(note.n, note.one, note.many))
-		}
+		chart.Counted(t.Calls, "call", "calls"), chart.Counted(t.Errors, "error", "errors"), chart.Count(t.Refused), chart.Microseconds(t.P50), chart.Microseconds(t.P95), chart.Microseconds(t.P99), chart.Microseconds(t.Longest))
+	fmt.Fprintf(p, "%s in, %s out, about %s tokens; fuel %s\n", chart.Bytes(t.BytesIn), chart.Bytes(t.BytesOut), chart.Count(t.Tokens), chart.Count(t.Fuel))
+	for _, gap := range r.gaps {
+		fmt.Fprintf(p, "%s %s\n", p.paint("warning:"), gap)
 	}
 	p.series(r)
 	p.table("tools", "calls", r.Tools, []column{callsColumn, errorsColumn, refusedColumn, durations[0], durations[1], durations[2], tokensColumn}, history.Key.Called)
@@ -209,7 +200,7 @@ func (p summaryPage) series(r auditSummary) {
 		}
 		most := chart.Count(top)
 		if c.name == "p95" {
-			most = chart.Duration(time.Duration(top) * time.Microsecond)
+			most = chart.Microseconds(top)
 		}
 		fmt.Fprintf(p, "%-8s |%s|  at most %s\n", c.name, p.glyphs.Sparkline(values), most)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
@@ -35,6 +36,23 @@ func (s *Stats) Figures() Figures {
 		P50: percentile(0.5), P95: percentile(0.95), P99: percentile(0.99), Longest: s.Longest,
 		Fuel: s.Fuel, BytesIn: s.BytesIn, BytesOut: s.BytesOut, Tokens: s.Tokens(),
 	}
+}
+
+// Gaps says what of the log is missing in the numbers.
+func (s *Summary) Gaps() (all []string) {
+	for _, gap := range []struct {
+		n         int64
+		one, many string
+	}{
+		{s.Lost, "record could not be written, and is missing", "records could not be written, and are missing"},
+		{s.Damaged, "line of the log is no record, and is not counted", "lines of the log are no records, and are not counted"},
+		{s.Outside, "record in the future or older than 400 days is not counted", "records in the future or older than 400 days are not counted"},
+	} {
+		if gap.n > 0 {
+			all = append(all, chart.Counted(gap.n, gap.one, gap.many))
+		}
+	}
+	return all
 }
 
 // fewCalls is the number of calls below which a percentile says more about one call than about the tool.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -62,10 +61,10 @@ var functions = template.FuncMap{
 
 	"counted": chart.Counted[int],
 
-	"count": chart.Count,
+	"count": chart.Count[int64],
 	"bytes": chart.Bytes,
-	"fuel":  func(n uint64) string { return chart.Count(int64(min(n, math.MaxInt64))) },
-	"micro": func(n int64) string { return chart.Duration(time.Duration(n) * time.Microsecond) },
+	"fuel":  chart.Count[uint64],
+	"micro": chart.Microseconds,
 }
 
 func (p *Page) parse() error {

@@ -6,7 +6,7 @@ import (
 )
 
 // Count formats a number with at most five characters.
-func Count(n int64) string {
+func Count[N int | int64 | uint64](n N) string {
 	if n < 10_000 {
 		return fmt.Sprint(n)
 	}
@@ -24,7 +24,7 @@ func Counted[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return Count(int64(n)) + " " + many
+	return Count(n) + " " + many
 }
 
 // Bytes formats a number of bytes.
@@ -47,3 +47,6 @@ func Duration(d time.Duration) string {
 	}
 	return d.Round(time.Second).String()
 }
+
+// Microseconds formats a number of microseconds like Duration.
+func Microseconds(n int64) string { return Duration(time.Duration(n) * time.Microsecond) }

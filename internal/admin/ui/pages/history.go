@@ -31,10 +31,8 @@ type historyModel struct {
 	Begins      time.Time
 	Step        time.Duration
 	Total       history.Figures
-	Slowest     string // tool with the highest p95, that, and of how many calls
-	Lost        int64
-	Damaged     int64
-	Outside     int64
+	Slowest     string   // tool with the highest p95, that, and of how many calls
+	Gaps        []string // what is missing in the figures
 	Charts      []figure
 	Steps       []timeStep
 	Tables      []callTable
@@ -114,7 +112,7 @@ func historyPage(o discovery.Options) ui.Page {
 
 // fill sets what the summary has.
 func (m *historyModel) fill(s *history.Summary, finder *remedy.Finder) {
-	m.From, m.To, m.Step, m.Total, m.Lost, m.Damaged, m.Outside = s.From, s.To, s.Step, s.Total.Figures(), s.Lost, s.Damaged, s.Outside
+	m.From, m.To, m.Step, m.Total, m.Gaps = s.From, s.To, s.Step, s.Total.Figures(), s.Gaps()
 	if s.Since.After(s.From) {
 		m.Begins = s.Since
 	}
@@ -124,7 +122,7 @@ func (m *historyModel) fill(s *history.Summary, finder *remedy.Finder) {
 	m.Charts = drawCalls(m.Steps, s.Step)
 	if slowest := s.Slowest(); len(slowest) > 0 {
 		tool := slowest[0]
-		m.Slowest = fmt.Sprintf("%s, p95 %s of %s", tool.Called(), chart.Duration(time.Duration(tool.Figures().P95)*time.Microsecond), chart.Counted(tool.Durations.Calls(), "call", "calls"))
+		m.Slowest = fmt.Sprintf("%s, p95 %s of %s", tool.Called(), chart.Microseconds(tool.Figures().P95), chart.Counted(tool.Durations.Calls(), "call", "calls"))
 	}
 	m.Failed, m.MoreFailed = firstRows(s.Failed())
 	refused, more := firstRows(s.Refused())

@@ -80,5 +80,5 @@ func formatMicroseconds(v float64) string {
 	if v == 0 {
 		return "0s"
 	}
-	return chart.Duration(time.Duration(v) * time.Microsecond)
+	return chart.Microseconds(int64(v))
 }

@@ -116,7 +116,7 @@ func TestHistoryLinksSelectWhatTheyName(t *testing.T) {
 func TestHistoryTellsOfRecordsThatAreNotCounted(t *testing.T) {
 	get := historyOf(t, "[audit]\nfile = \"LOG\"\n", `{"time":"2999-01-01T00:00:00Z","kind":"call","plugin":"notes","method":"tools/call","tool":"notes_add","outcome":"ok"}`, `{"time":"TIME","kind":"gap","lost":3}`, "x")
 	_, body := get("/history")
-	for _, w := range []string{"1 records in the future", "3 records could not be written", "1 lines of the log are no records"} {
+	for _, w := range []string{"1 record in the future", "3 records could not be written", "1 line of the log is no record"} {
 		if !strings.Contains(body, w) {
 			t.Errorf("the page lacks %q: %s", w, body)
 		}
