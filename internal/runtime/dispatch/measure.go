@@ -129,7 +129,7 @@ func (d *Dispatcher) AddMetrics(page *metrics.Page) {
 		plugins.Add(truth(p.Problem == ""), p.Name, version)
 	}
 	page.Gauge("bulkhead_build_info", "The version of this program and of Go.", "version", "goversion").Add(1, c.Options.Version, runtime.Version())
-	page.Gauge("bulkhead_policy_info", "The digest of the config in force, its included files, the ceiling, the manifests of its plugins, which of them are served, and which tools are granted.", "digest").Add(1, c.PolicyDigest())
+	page.Gauge("bulkhead_policy_info", "The digest of the config in force, its included files, the ceiling, the manifests of its plugins with the digests of their modules, which of them are served, as revocations say, and which tools are granted.", "digest").Add(1, c.PolicyDigest())
 	page.Gauge("go_goroutines", "Number of goroutines that currently exist.").Add(float64(runtime.NumGoroutine()))
 }
 

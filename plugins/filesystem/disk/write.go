@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
+	"slices"
 	"syscall"
 	"unicode/utf8"
 
@@ -20,6 +22,9 @@ var errHeadAndTail = refuse("Cannot specify both head and tail parameters simult
 
 // temporary is the pattern of the names of temporary files.
 const temporary = ".filesystem-*.tmp"
+
+// madeTemporary matches the names that package atomicfile makes of the pattern.
+var madeTemporary = regexp.MustCompile(`^\.filesystem-[0-9a-f]{16}\.tmp$`)
 
 // Write makes content the content of a file, atomically. The file keeps its permission bits.
 func (d Disk) Write(requested, content string) error {
@@ -37,7 +42,7 @@ func (d Disk) replace(at, content string) error {
 	case err != nil && !filesystem.IsAbsent(err):
 		return failure(err, "open", at)
 	}
-	file, err := atomicfile.New(at, d.options())
+	file, err := d.temporaryFile(at)
 	if err != nil {
 		return failure(err, "open", at)
 	}
@@ -45,6 +50,21 @@ func (d Disk) replace(at, content string) error {
 		return failure(errors.Join(err, file.Discard()), "write")
 	}
 	return failure(file.Replace(), "open", at)
+}
+
+// maxSwept bounds the entries of a directory that a write reads to find temporary files that killed calls have left there.
+const maxSwept = 1000
+
+// temporaryFile creates the temporary file for the file at, and removes old ones.
+func (d Disk) temporaryFile(at string) (*atomicfile.File, error) {
+	options := d.options()
+	if dir, err := os.Open(path.Dir(at)); err == nil {
+		entries, _ := dir.ReadDir(maxSwept)
+		_ = dir.Close()
+		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !madeTemporary.MatchString(e.Name()) }) // the user's may match the pattern, too
+		_ = atomicfile.SweepEntries(dir.Name(), entries, atomicfile.LongestWrite, options)                             // those that cannot be removed do no harm
+	}
+	return atomicfile.New(at, options)
 }
 
 func (d Disk) options() atomicfile.Options {
@@ -127,7 +147,7 @@ func (d Disk) copy(from, to string) error {
 		return err
 	}
 	defer source.Close()
-	file, err := atomicfile.New(to, d.options())
+	file, err := d.temporaryFile(to)
 	if err != nil {
 		return err
 	}
