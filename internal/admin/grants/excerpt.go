@@ -1,6 +1,7 @@
 package grants
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
@@ -9,11 +10,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
-// Excerpt is a part of a file, with one line marked.
+// Excerpt is a part of a file, with a line marked, or all lines of a key that begins there.
 type Excerpt struct {
-	File  string
-	Line  int // 0: no line is marked
-	Lines []Line
+	File       string
+	Line, Last int // that are marked, and those between; 0: none is
+	Lines      []Line
+}
+
+// Place names the marked lines.
+func (e *Excerpt) Place() string {
+	if e.Last > e.Line {
+		return fmt.Sprintf("lines %d to %d", e.Line, e.Last)
+	}
+	return fmt.Sprintf("line %d", e.Line)
 }
 
 // Line is a line of an Excerpt.
@@ -23,7 +32,7 @@ type Line struct {
 	Marked bool
 }
 
-// around is the number of lines that an Excerpt has before and after the marked one.
+// around is the number of lines that an Excerpt has before and after the marked ones.
 const around = 8
 
 // Show returns an Excerpt of the config, of a file that it includes, of the ceiling or of the manifest of a plugin: no other file is shown.
@@ -37,30 +46,30 @@ func Show(o discovery.Options, file string, line int) (*Excerpt, error) {
 }
 
 func show(view *catalog.Catalog, file string, line int) (*Excerpt, error) {
-	lines, err := readOutline(view, file)
+	lines, data, err := readOutline(view, file)
 	if err != nil {
 		return nil, err
 	}
 	if line < 0 || line > len(lines) {
 		return nil, usage.Errorf("%s has only %d lines: it may have changed, so go back and reload the page", file, len(lines))
 	}
-	e := &Excerpt{File: file, Line: line}
-	for i := max(1, line-around); i <= min(len(lines), line+around); i++ {
-		e.Lines = append(e.Lines, Line{i, lines[i-1], i == line})
+	e := &Excerpt{File: file, Line: line, Last: min(len(lines), tomlfile.LastLine(data, line))}
+	for i := max(1, line-around); i <= min(len(lines), e.Last+around); i++ {
+		e.Lines = append(e.Lines, Line{i, lines[i-1], line <= i && i <= e.Last})
 	}
 	return e, nil
 }
 
-// readOutline returns the lines of a file, without what may be secret.
-func readOutline(view *catalog.Catalog, file string) ([]string, error) {
+// readOutline returns the lines of a file, without what may be secret, and all of its content.
+func readOutline(view *catalog.Catalog, file string) (lines []string, data []byte, err error) {
 	if !slices.Contains(sources(view), file) {
-		return nil, usage.Errorf("%s is no file of this installation: only the config, what it includes, the ceiling and manifests are shown", tomlfile.Quote(file))
+		return nil, nil, usage.Errorf("%s is no file of this installation: only the config, what it includes, the ceiling and manifests are shown", tomlfile.Quote(file))
 	}
-	data, err := tomlfile.ReadFile(file)
-	if err != nil {
-		return nil, err
+	if data, err = tomlfile.ReadFile(file); err != nil {
+		return nil, nil, err
 	}
-	return tomlfile.Outline(data, isSecret)
+	lines, err = tomlfile.Outline(data, isSecret)
+	return lines, data, err
 }
 
 // isSecret reports whether the value at a path of a config may be secret.

@@ -28,7 +28,7 @@ type Narrowing struct {
 	ReadOnly      bool               // whether all write access is removed, which requests to web servers are not
 	Client        string             // whose difference Changes is
 	At            config.Position    // of the key to replace, or else of the table to which the lines are added
-	Replaces      bool               // whether the lines replace the key at At
+	Replaces      bool               // whether the lines replace the key at At, which has the marked lines of Excerpt
 	Removes       []Removed          // what else the change removes
 	Edit          string             // command that opens the file there
 	Lines         string             // TOML
@@ -94,7 +94,11 @@ func Narrow(ctx context.Context, o discovery.Options, l Less) (*Narrowing, error
 	}
 	n.compare(before, after, i)
 	n.Edit = fmt.Sprintf("${EDITOR:-vi} +%d %s", n.At.Line, visible.ShellWord(n.At.File))
-	n.Commands = []string{terminal.Command(o, "policy", l.Plugin)}
+	explained := []string{"policy", l.Plugin}
+	if l.Client != "" {
+		explained = append(explained, "--client", l.Client)
+	}
+	n.Commands = []string{terminal.Command(o, explained...)}
 	if source, err := discovery.FindConfig(o); err == nil && source.By.NeedsTrust() {
 		n.Commands = append([]string{terminal.Command(o, "trust", source.File)}, n.Commands...)
 	}
@@ -160,7 +164,7 @@ func (n *Narrowing) changeClient(view *catalog.Catalog, found *discovery.Found, 
 // place sets where the lines belong in the file. They replace key of the table at a position, or are added to the table if it has no such key, or
 // has it as tables of its own, of which items are the lines. lines are those of the keys; that of an absent key is the line of the table.
 func (n *Narrowing) place(view *catalog.Catalog, table config.Position, key string, lines map[string]int, items []int) error {
-	outline, err := readOutline(view, table.File)
+	outline, _, err := readOutline(view, table.File)
 	if err != nil {
 		return err
 	}

@@ -2,17 +2,19 @@ package grants
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/terminal"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
-// follow changes the config as a narrowing says, where the value of a key that is replaced has one line, and returns what plugin is granted then.
+// follow changes the config as a narrowing says, and returns what plugin is granted then.
 func follow(t *testing.T, w *admintest.Workspace, n *Narrowing) Plugin {
 	t.Helper()
 	lines := strings.Split(w.Read(t, "work/bulkhead.toml"), "\n")
@@ -28,7 +30,7 @@ func follow(t *testing.T, w *admintest.Workspace, n *Narrowing) Plugin {
 		}
 	}
 	if n.Replaces {
-		lines[n.At.Line-1] = n.Lines
+		lines = slices.Replace(lines, n.Excerpt.Line-1, n.Excerpt.Last, n.Lines)
 	} else {
 		lines = slices.Insert(lines, n.At.Line, n.Lines)
 	}
@@ -135,8 +137,9 @@ func TestNarrowingsFitHowTheTableIsWritten(t *testing.T) {
 		removes []Removed
 		after   string
 	}{
-		"allow_write":       {"allow_write = true\nfs = [{ path = \"${project}\", access = \"rw\" }]", Less{Key: KeyReadOnly}, []Removed{{"allow_write", []int{3}}}, "directory $W/work write=false"},
-		"read_only = false": {"read_only = false\nfs = [{ path = \"${project}\", access = \"rw\" }]", Less{Key: KeyReadOnly}, nil, "directory $W/work write=false"},
+		"allow_write":             {"allow_write = true\nfs = [{ path = \"${project}\", access = \"rw\" }]", Less{Key: KeyReadOnly}, []Removed{{"allow_write", []int{3}}}, "directory $W/work write=false"},
+		"read_only = false":       {"read_only = false\nfs = [{ path = \"${project}\", access = \"rw\" }]", Less{Key: KeyReadOnly}, nil, "directory $W/work write=false"},
+		"a list of several lines": {"fs = [\n  { path = \"${project}\", access = \"rw\" }, # x\n\n  { path = '$W/docs', access = \"r\" },\n]\nread_only = false", Less{Key: "fs", What: "$W/docs"}, nil, "directory $W/work write=true"},
 		"tables of fs": {"prefix = \"x_\"\n[[plugins.fs]]\npath = \"${project}\"\naccess = \"rw\"\n[[plugins.fs]]\npath = '$W/docs'\naccess = \"r\"", Less{Key: "fs", What: "$W/docs"},
 			[]Removed{{"[[plugins.fs]]", []int{4, 7}}}, "directory $W/work write=true"},
 		"tables of http": {"fs = []\n[[plugins.http]]\norigin = \"https://a.example\"\n[[plugins.http]]\norigin = \"https://b.example\"", Less{Key: "http", What: "https://a.example"},
@@ -166,6 +169,37 @@ func TestNarrowingsFitHowTheTableIsWritten(t *testing.T) {
 			t.Errorf("got %+v, %v", n, err)
 		}
 	})
+}
+
+// TestLinesOfAKeyAreMarked has keys of a client and of a plugin that span lines, and an item in one of them.
+func TestLinesOfAKeyAreMarked(t *testing.T) {
+	w := admintest.NewGranted(t)
+	w.Config(t, "[[clients]]\nname = \"ci\"\nmatch = { tokens = [\"ci-*\"] }\ndeny_tools = [\n  \"x\",\n  \"y\",\n]\n\n[[plugins]]\npath = \"../plugins/first\"\nfs = [\n  { path = \"${project}\", access = \"rw\" },\n]\n")
+	marked := func(e *Excerpt) string {
+		all := e.Place() + ":"
+		for _, l := range e.Lines {
+			if l.Marked {
+				all += fmt.Sprint(" ", l.Number)
+			}
+		}
+		return all
+	}
+	n := narrow(t, w, Less{Plugin: "first", Key: KeyTool, What: "first_read", Client: "ci"})
+	if got := marked(n.Excerpt); got != "lines 4 to 7: 4 5 6 7" || !n.Replaces {
+		t.Errorf("the change replaces (%v) %s", n.Replaces, got)
+	}
+	if want := terminal.Command(w.Options(), "policy", "first", "--client", "ci"); !slices.Equal(n.Commands, []string{want}) {
+		t.Errorf("the commands are %q, want %q", n.Commands, want)
+	}
+	w.Config(t, strings.Join(slices.Replace(strings.Split(w.Read(t, "work/bulkhead.toml"), "\n"), n.Excerpt.Line-1, n.Excerpt.Last, n.Lines), "\n"))
+	if c := look(t, w).Clients[1]; c.Plugins[0].Tools[0].Offered {
+		t.Errorf("after the change, %s is offered %+v", c.Name, c.Plugins[0].Tools[0])
+	}
+	for line, want := range map[int]string{2: "line 2: 2", 4: "line 4: 4", 7: "line 7: 7", 9: "lines 9 to 11: 9 10 11", 10: "line 10: 10", 11: "line 11: 11"} {
+		if e, err := Show(w.Options(), w.Path("work/bulkhead.toml"), line); err != nil || marked(e) != want {
+			t.Errorf("line %d: got %v, %v, want %s", line, e, err, want)
+		}
+	}
 }
 
 func TestClientsCanBeMadeReadOnly(t *testing.T) {

@@ -65,6 +65,27 @@ func Outline(data []byte, hide func(path []string) bool) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(shown), "\n"), "\n"), nil
 }
 
+// LastLine returns the last line of the key and value that begin at a line of data, valid TOML; the line itself if none do.
+func LastLine(data []byte, line int) int {
+	var p unstable.Parser
+	p.Reset(data)
+	for at, counted := 1, 0; p.NextExpression(); {
+		e := p.Expression()
+		if e.Kind != unstable.KeyValue {
+			continue
+		}
+		start, end := int(e.Raw.Offset), int(e.Raw.Offset+e.Raw.Length)
+		at += bytes.Count(data[counted:start], []byte("\n"))
+		if counted = start; at >= line {
+			if at == line {
+				return line + bytes.Count(data[start:end], []byte("\n"))
+			}
+			break
+		}
+	}
+	return line
+}
+
 // cutComment removes what follows the last ] of the last line, a heading.
 func cutComment(text []byte) []byte {
 	line := bytes.LastIndexByte(text, '\n') + 1

@@ -53,6 +53,11 @@ func FuzzOutline(f *testing.F) {
 			if err != nil {
 				continue
 			}
+			for line := 1; line <= len(lines); line++ {
+				if last := tomlfile.LastLine(data, line); last < line || last > strings.Count(string(data), "\n")+1 {
+					t.Errorf("the last line of line %d of %q is %d", line, data, last)
+				}
+			}
 			if text := strings.Join(lines, "\n"); strings.Contains(text, secret) {
 				t.Errorf("the outline of %q is %q", data, text)
 			}
