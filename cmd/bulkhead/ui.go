@@ -4,13 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/ui"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/ui/pages"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
 func newUI() *cobra.Command {
@@ -38,6 +42,9 @@ in use; 3 internal error.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			opened, err := o.complete()
 			if err != nil {
+				return err
+			}
+			if err := checkConfigExists(opened); err != nil {
 				return err
 			}
 			l, err := ui.Listen(port)
@@ -73,6 +80,19 @@ in use; 3 internal error.`,
 	f.Uint16Var(&port, "port", 0, "`port` at 127.0.0.1 (default: any that is free)")
 	f.BoolVar(&stay, "no-open", false, "print the link, and do not start a browser")
 	return c
+}
+
+// checkConfigExists returns an error if the config that is named does not exist. Other problems of a config are shown by the pages.
+func checkConfigExists(o host.Options) error {
+	source, err := discovery.FindConfig(o)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(source.File); errors.Is(err, fs.ErrNotExist) {
+		_, err = discovery.Find(o)
+		return err
+	}
+	return nil
 }
 
 func printUILink(w io.Writer, link string) error {

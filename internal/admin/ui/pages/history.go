@@ -79,6 +79,9 @@ func historyPage(o discovery.Options) ui.Page {
 		m := &historyModel{selection: selected}
 		log := discovery.FindAudit(o)
 		if log == nil {
+			if _, err := discovery.Find(o); err != nil { // such as a config that cannot be read, which may have a log
+				return nil, err
+			}
 			if source, err := discovery.FindConfig(o); err == nil && source.By != discovery.ByNothing {
 				m.Config = source.File
 			}

@@ -150,9 +150,22 @@ func TestHistoryTellsWhatDecidesAboutRefusals(t *testing.T) {
 }
 
 func TestHistoryWithoutLogSaysWhatToAdd(t *testing.T) {
-	get := historyOf(t, "")
+	w := admintest.New(t)
+	w.Plugin(t, "first", "")
+	get := historyOf(t, "[[plugins]]\npath = "+quoteTOML(w.Path("plugins/first"))+"\n")
 	answer, body := get("/history")
 	if answer.StatusCode != http.StatusOK || !strings.Contains(body, "[audit]") || !strings.Contains(body, "bulkhead.toml") || strings.Contains(body, "<svg") {
 		t.Errorf("got %s: %s", answer.Status, body)
+	}
+}
+
+func TestHistoryOfABrokenConfigHasItsError(t *testing.T) {
+	for config, want := range map[string]string{
+		"[audit]\nfile = \"LOG\"\n[[\n":          "bulkhead.toml:3: is not TOML",
+		"[audit]\nfile = \"LOG\"\nstrange = 1\n": "bulkhead.toml:3: audit.strange",
+	} {
+		if _, body := historyOf(t, config)("/history"); !strings.Contains(body, want) || strings.Contains(body, "Add these lines to") {
+			t.Errorf("%q: the page lacks %q, or advises to add [audit]:\n%s", config, want, body)
+		}
 	}
 }
