@@ -165,7 +165,7 @@ func TestLimitOfResultsIsShown(t *testing.T) {
 	for _, c := range []struct{ command, want string }{
 		{"doctor --project .", "tools are offered; results above 8KiB are shortened"},
 		{"policy chant", "result            8KiB       defaults.limits (bulkhead.toml)"},
-		{"policy chant --client bob", "result            2KiB       clients[0].limits ("},
+		{"policy chant --client bob", "result            2KiB       clients[short].limits ("},
 		{"tools", "read_result  read  Read on in a result that was too long"},
 		{"tools --json --client bob", `"result_limit": "2KiB"`},
 	} {

@@ -112,7 +112,7 @@ func TestPictureHasEachClientWithTheLinesOfItsGrants(t *testing.T) {
 	}
 	want := slices.Concat(
 		[]string{explain.ThisUser + " first "}, first, []string{explain.ThisUser + " second "}, second,
-		[]string{"ci first "}, ci, []string{"ci second not in clients[0].plugins (" + w.Path("work/bulkhead.toml") + ":10)"},
+		[]string{"ci first "}, ci, []string{"ci second not in clients[ci].plugins (" + w.Path("work/bulkhead.toml") + ":10)"},
 		[]string{"ops first "}, first, []string{"ops second "}, second,
 	)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -164,7 +164,7 @@ var refusals = map[string]struct {
 	"an approval of the plugin's table": {"approve_tools = ['first_read']\n", "", "", tool("first_read", "approval_declined"), "work/bulkhead.toml:3", "approve_tools", "", "approve_tools", false},
 	"an approval of all plugins":        {"", "[defaults]\napprove_writes = true\n", "", tool("first_write", "approval_cancelled"), "work/bulkhead.toml:4", "approve_writes", "", "defaults.approve_writes", false},
 	"an approval of the ceiling":        {"", "", "[ceiling]\napprove_writes = true\n", tool("first_write", "approval_expired"), "etc/bulkhead.toml:2", "approve_writes", "", "ceiling.approve_writes", false},
-	"an approval of the client's table": {"", ciTable + "approve_writes = true\n", "", asToken(tool("first_write", "approval_unable")), "work/bulkhead.toml:6", "approve_writes", "", "clients[0].approve_writes", false},
+	"an approval of the client's table": {"", ciTable + "approve_writes = true\n", "", asToken(tool("first_write", "approval_unable")), "work/bulkhead.toml:6", "approve_writes", "", "clients[ci].approve_writes", false},
 	"an approval of a prompt":           {"approve_writes = true\n", "", "", Refusal{Method: "prompts/get", Plugin: "first", Tool: "p", Code: "approval_not_shown"}, "work/bulkhead.toml:3", "approve_writes", "", "approve_writes", false},
 	"an approval that counts once":      {"approve_writes = true\n", "", "", tool("first_write", "approval_replayed"), "work/bulkhead.toml:3", "approve_writes", "", "approve_writes", false},
 	"an approval of another question":   {"approve_writes = true\n", "", "", tool("first_write", "approval_outdated"), "work/bulkhead.toml:3", "approve_writes", "", "approve_writes", false},
@@ -179,23 +179,23 @@ var refusals = map[string]struct {
 	"the queue":                           {"", "", "", tool("first_read", "busy"), "", "limits.concurrency", "", "", false},
 	"the size of requests":                {"", "", "", tool("first_read", "input_too_large"), "", "limits.input", "", "", false},
 	"the size of results of the ceiling":  {"", "", "[ceiling]\nlimits = { output = '1KiB' }\n", tool("first_read", "output_too_large"), "etc/bulkhead.toml:2", "limits.output", "", "ceiling.limits", false},
-	"the operations of a client's table":  {"limits = { operations = 9 }\n", ciTable + "limits = { operations = 2 }\n", "", asToken(tool("first_read", "too_many_operations")), "work/bulkhead.toml:7", "limits.operations", "", "clients[0].limits", false},
-	"a limit below that of the ceiling":   {"", ciTable + "limits = { time = '1s' }\n", "[ceiling]\nlimits = { time = '2s' }\n", asToken(tool("first_read", "timeout")), "work/bulkhead.toml:6", "limits.time", "", "limit of 1s is clients[0].limits", false},
+	"the operations of a client's table":  {"limits = { operations = 9 }\n", ciTable + "limits = { operations = 2 }\n", "", asToken(tool("first_read", "too_many_operations")), "work/bulkhead.toml:7", "limits.operations", "", "clients[ci].limits", false},
+	"a limit below that of the ceiling":   {"", ciTable + "limits = { time = '1s' }\n", "[ceiling]\nlimits = { time = '2s' }\n", asToken(tool("first_read", "timeout")), "work/bulkhead.toml:6", "limits.time", "", "limit of 1s is clients[ci].limits", false},
 	"a limit of a plugin that is removed": {"", "", "", Refusal{Method: "tools/call", Plugin: "gone", Tool: "gone_read", Code: "timeout"}, "", "", "", "no such plugin", true},
 
 	// clients over HTTP
 	"a client at a loopback address": {"", "[[clients]]\nname = 'none'\nmatch = { auth = 'none' }\ndeny_tools = ['first_read']\n", "", Refusal{Method: "tools/call", Plugin: "first", Tool: "first_read", Code: "not_granted", Principal: "local", Transport: "http"},
-		"work/bulkhead.toml:6", "deny_tools", "", "clients[0].deny_tools", false},
-	"a tool of a plugin that is not the client's": {"", ciTable + "plugins = []\n", "", asToken(tool("first_read", "not_granted")), "work/bulkhead.toml:6", "plugins", "", "clients[0].plugins", false},
-	"a tool that the client's table denies":       {"", ciTable + "deny_tools = ['first_read']\n", "", asToken(tool("first_read", "not_granted")), "work/bulkhead.toml:6", "deny_tools", "", "clients[0].deny_tools", false},
+		"work/bulkhead.toml:6", "deny_tools", "", "clients[none].deny_tools", false},
+	"a tool of a plugin that is not the client's": {"", ciTable + "plugins = []\n", "", asToken(tool("first_read", "not_granted")), "work/bulkhead.toml:6", "plugins", "", "clients[ci].plugins", false},
+	"a tool that the client's table denies":       {"", ciTable + "deny_tools = ['first_read']\n", "", asToken(tool("first_read", "not_granted")), "work/bulkhead.toml:6", "deny_tools", "", "clients[ci].deny_tools", false},
 	"a prompt that the client's table denies":     {"", ciTable + "deny_prompts = ['p']\n", "", asToken(Refusal{Method: "prompts/get", Plugin: "first", Tool: "p", Code: "not_granted"}), "work/bulkhead.toml:6", "deny_prompts", "", "deny_prompts", false},
 	"a file beyond the client's table":            {"fs = []\n", ciTable + "fs = []\n", "", asToken(file("file/open", "$W/other/f")), "", "", "", "not in any directory", false},
 	"a client of no table":                        {"", anyTable, "", Refusal{Code: "http_client", Principal: "$TOKEN"}, "", "other_clients", "", "no table", false},
 	"a client of no table, by other_clients":      {"", anyTable + "[http]\nother_clients = 'none'\n", "", Refusal{Code: "http_client", Principal: "$TOKEN"}, "work/bulkhead.toml:7", "other_clients", "", "no table", false},
 	"a client of no project":                      {"", ciTable + "projects = ['docs']\n", "", Refusal{Code: "http_client", Principal: "$TOKEN"}, "work/bulkhead.toml:6", "projects", "", "projects", false},
 	"a client that is admitted now":               {"", ciTable, "", Refusal{Code: "http_client", Principal: "$TOKEN"}, "", "", "", "granted now: ", false},
-	"a quota":                                     {"", ciTable + "[clients.quota]\nconcurrent = 1\n", "", Refusal{Code: "http_quota", Principal: "$TOKEN"}, "work/bulkhead.toml:6", "quota", "", "clients[0]", false},
-	"the metrics":                                 {"", ciTable, "", Refusal{Code: "http_metrics", Principal: "$TOKEN"}, "work/bulkhead.toml:3", "metrics", "true", "clients[0]", false},
+	"a quota":                                     {"", ciTable + "[clients.quota]\nconcurrent = 1\n", "", Refusal{Code: "http_quota", Principal: "$TOKEN"}, "work/bulkhead.toml:6", "quota", "", "clients[ci]", false},
+	"the metrics":                                 {"", ciTable, "", Refusal{Code: "http_metrics", Principal: "$TOKEN"}, "work/bulkhead.toml:3", "metrics", "true", "clients[ci]", false},
 	"the metrics without a table":                 {"", "", "", Refusal{Code: "http_metrics", Principal: "$TOKEN"}, "", "", "", "only a table of [[clients]]", true},
 	"a host":                                      {"", ciTable, "", Refusal{Code: "http_host"}, "", "", "", "", true},
 	"an origin":                                   {"", ciTable, "", Refusal{Code: "http_origin"}, "", "", "", "", true},
@@ -319,7 +319,7 @@ path = "../plugins/second"
 		at, key, why string
 	}{
 		{Refusal{Method: "tools/call", Plugin: "first", Tool: "first_read", Code: "not_granted"}, "bulkhead.toml:5", "deny_tools", "denied by"},
-		{Refusal{Method: "tools/call", Plugin: "second", Tool: "second_read", Code: "not_granted"}, "bulkhead.toml:4", "plugins", "not in clients[0].plugins"},
+		{Refusal{Method: "tools/call", Plugin: "second", Tool: "second_read", Code: "not_granted"}, "bulkhead.toml:4", "plugins", "not in clients[ci].plugins"},
 		{Refusal{Plugin: "first", Op: "file/mkdir", Target: w.Path("work/x"), Code: "denied"}, "bulkhead.toml:12", "", "reduced"},
 	} {
 		c.refused.Principal = token

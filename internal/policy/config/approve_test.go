@@ -48,7 +48,7 @@ func TestApprovals(t *testing.T) {
 		"a pattern of nothing":    {decide{tools: "a", config: conf("approve_tools = ['b*']")}, "", "warning /etc/bulkhead.toml:3 plugins[0].approve_tools[0]"},
 		"the defaults":            {decide{tools: "a W", config: "[defaults]\napprove_writes = true\napprove_tools = ['a']\n" + conf("approve_writes = false")}, "a: defaults.approve_tools (bulkhead.toml:3), W: defaults.approve_writes (bulkhead.toml:2)", ""},
 		"the ceiling":             {decide{tools: "a W", config: conf("approve_writes = false"), ceiling: all("approve_writes = true\napprove_tools = ['a']")}, "a: ceiling.approve_tools (/etc/bulkhead/bulkhead.toml:3), W: ceiling.approve_writes (/etc/bulkhead/bulkhead.toml:2)", ""},
-		"the ceiling of a plugin": {decide{tools: "a", config: conf(""), ceiling: "[[plugins]]\nname = 'notes'\napprove_tools = ['*']"}, "a: plugins[0].approve_tools (/etc/bulkhead/bulkhead.toml:3)", ""},
+		"the ceiling of a plugin": {decide{tools: "a", config: conf(""), ceiling: "[[plugins]]\nname = 'notes'\napprove_tools = ['*']"}, "a: plugins[notes].approve_tools (/etc/bulkhead/bulkhead.toml:3)", ""},
 		"what the ceiling leaves": {decide{tools: "a", caps: rw, config: conf("approve_writes = true"), ceiling: all("read_only = true")}, "", "warning"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestApprovalsOfClient(t *testing.T) {
 	}
 	before, _ := config.Decide(m, cfg.Plugins[0], cfg.Defaults, places, config.Flags{})
 	after := cfg.Clients.Tables[0].Narrow(m, cfg.Plugins[0], places, nil, before)
-	check(t, "approvals", "a: approve_tools (bulkhead.toml:3), w: clients[0].approve_writes (/etc/bulkhead.toml:7)", approved(after))
+	check(t, "approvals", "a: approve_tools (bulkhead.toml:3), w: clients[c].approve_writes (/etc/bulkhead.toml:7)", approved(after))
 	check(t, "approvals of others", "a: approve_tools (bulkhead.toml:3)", approved(before))
 	check(t, "keys", []string{"approve_writes"}, cfg.Clients.Tables[0].Keys)
 }

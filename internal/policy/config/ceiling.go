@@ -67,6 +67,7 @@ type Allowed struct {
 type Bounds struct {
 	File       string // the file of the table that sets these bounds
 	Key        string // key of that table: ceiling, plugins[1], clients[0]
+	Title      string // what messages call the table: Key, with the table's name, if it has one, in place of its index
 	AllowTools []string
 	DenyTools  []string
 	ReadOnly   bool
@@ -115,9 +116,11 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 		c.Plugins = []Allowed{}
 	}
 	for _, t := range root.Tables("plugins") {
-		c.Plugins = append(c.Plugins, Allowed{
+		allowed := Allowed{
 			Name: t.Required("name", "write the name of a plugin"), SHA256: manifest.ReadDigest(t, "sha256"), RequireSignature: readSigners(t), Bounds: readBounds(t, checkCeilingPath),
-		})
+		}
+		allowed.setTitle(allowed.Name)
+		c.Plugins = append(c.Plugins, allowed)
 	}
 	for i, p := range c.Plugins {
 		same := func(have Allowed) bool { return have.Name == p.Name && have.SHA256 == p.SHA256 }
@@ -134,6 +137,7 @@ func readBounds(t *tomlfile.Table, checkPath func(path string) error) Bounds {
 	b := Bounds{
 		File:       t.File(),
 		Key:        t.Name(),
+		Title:      t.Name(),
 		AllowTools: readGlobs(t, "allow_tools"),
 		DenyTools:  readGlobs(t, "deny_tools"),
 		ReadOnly:   t.Bool("read_only", false),
@@ -210,9 +214,15 @@ func (c *Ceiling) bounds() []Bounds {
 	return all
 }
 
+// setTitle sets the title of an item of an array of tables with a name: clients[ci].
+func (b *Bounds) setTitle(name string) {
+	array, _, _ := strings.Cut(b.Key, "[")
+	b.Title = array + "[" + name + "]"
+}
+
 // At formats the position of a key for messages: ceiling.fs (/etc/bulkhead/bulkhead.toml:12).
 func (b Bounds) At(key string) string {
-	return fmt.Sprintf("%s.%s (%s:%d)", b.Key, key, b.File, b.Position(key).Line)
+	return fmt.Sprintf("%s.%s (%s:%d)", b.Title, key, b.File, b.Position(key).Line)
 }
 
 // Position returns the position of a key, or of the table if the key is absent.

@@ -205,6 +205,7 @@ func (c *Config) readClients(root *tomlfile.Table) {
 			Metrics:   t.Bool(keyMetrics, false),
 			Bounds:    readBounds(t, checkClientPath),
 		}
+		client.setTitle(client.Name)
 		for _, key := range slices.Concat(client.Keys, []string{keyMetrics}) {
 			client.Lines[key] = t.LineOf(key)
 		}
