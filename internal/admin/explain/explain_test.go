@@ -203,3 +203,13 @@ func TestExplainSaysWhatCeilingCuts(t *testing.T) {
 		t.Errorf("got %d warnings, want 5: %v", n, found.Plugins[0].Warnings)
 	}
 }
+
+func TestHiddenFilesNameTheDenyThatHidesThem(t *testing.T) {
+	w := admintest.New(t)
+	w.Plugin(t, "first", "[capabilities]\nfs = [{ path = \"${project}\", access = \"r\" }]\ndeny = [\"*.key\"]\n")
+	w.Config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
+	found, err := explain.Grants(w.Options(), explain.Question{Path: "a.key"})
+	if want := `hidden by "*.key": deny (plugin.toml:`; err != nil || !strings.HasPrefix(found.Answers[0].Why, want) || !strings.HasSuffix(found.Answers[0].Why, "), since the plugin's table has no deny") {
+		t.Errorf("got %+v, %v, want %s", found.Answers, err, want)
+	}
+}

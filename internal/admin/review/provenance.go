@@ -110,7 +110,7 @@ func (s Subject) DenyBy(pattern string) Reason {
 	}
 	if s.Entry.Deny == nil && slices.Contains(s.Manifest.Capabilities.Deny, pattern) {
 		line := s.Manifest.Capabilities.DenyLine
-		return Reason{fmt.Sprintf("%s:%d does not ask for it, and the plugin's table has no deny", manifest.FileName, line), positions(s.inManifest(line))}
+		return Reason{fmt.Sprintf("deny (%s:%d), since the plugin's table has no deny", manifest.FileName, line), positions(s.inManifest(line))}
 	}
 	return Reason{By: fmt.Sprintf("defaults.deny (%s)", s.defaultsAt("deny"))}
 }
