@@ -26,8 +26,9 @@ part the line of the config, the line of the manifest or the rule that decides. 
 or --variable, explain why that one item is or is not allowed.
 
 With --client, show what a client over HTTP is granted, the table of [[clients]] that
-decides, and the principal that the audit log has: for the name of a token, for bearer (the token of token_file or token_env), for
-local (no token), or for a file with the claims of a JWT.
+decides, and the principal that the audit log has: for the name of a token, or of a table of
+[[clients]], for bearer (the token of token_file or token_env), for local (no token), or for a
+file with the claims of a JWT. A token comes before a table of the same name.
 
 This has no side effects, and does not show the values of variables.`,
 		Example: `  bulkhead policy
@@ -74,7 +75,7 @@ This has no side effects, and does not show the values of variables.`,
 
 // clientFlag defines --client on c.
 func clientFlag(c *cobra.Command, client *string) {
-	c.Flags().StringVar(client, "client", "", "what a `client` over HTTP gets: the name of a token, bearer, local,\nor the path of a JSON file with the claims of a JWT")
+	c.Flags().StringVar(client, "client", "", "what a `client` over HTTP gets: the name of a token or of a table of [[clients]], bearer,\nlocal, or the path of a JSON file with the claims of a JWT")
 }
 
 func printPolicies(w page, found explain.Policies) {

@@ -3,7 +3,9 @@ package explain
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
@@ -22,7 +24,7 @@ import (
 // Client says which [[clients]] table decides for a client over HTTP.
 type Client struct {
 	Name string `json:"name"`
-	// Principal is what the audit log calls the client; empty: there is no token of this name, or there are several.
+	// Principal is what the audit log calls the client; empty: Name is that of a table, of no token, or of several.
 	Principal string        `json:"principal,omitempty"`
 	Admitted  bool          `json:"admitted"`        // whether the client is granted anything
 	Table     string        `json:"table,omitempty"` // name of the table; empty: none decides
@@ -41,41 +43,59 @@ const maxClaimsFile = 64 << 10
 // unknownDir stands for the value of ${client} if the name of a token does not determine it: there is no such token, or there are several.
 const unknownDir = "(client)"
 
-// ParseClient returns the principal that a user describes: "local", "bearer", the name of a token, or the path of a file with the claims of a
-// JWT. A path has a separator, or ends in .json. The principal of a name has no ID, unless there is exactly one token of that name.
-func ParseClient(o discovery.Options, text string) (*call.Principal, error) {
+// clientCalled returns the client that a user describes: "local", "bearer", the name of a token or of a table of [[clients]], or the path of a
+// file with the claims of a JWT. A path has a separator, or ends in .json. A token that does not exist needs a table that would match it.
+func clientCalled(o discovery.Options, base *catalog.Catalog, text string) (Client, error) {
 	switch {
 	case text == call.LocalID, text == call.BearerID:
-		return &call.Principal{ID: text}, nil
+		return FindClient(base, text, &call.Principal{ID: text}), nil
 	case strings.ContainsRune(text, '/') || strings.ContainsRune(text, filepath.Separator) || strings.HasSuffix(text, ".json"):
 		p, err := readClaims(text)
 		if err != nil {
-			return nil, usage.Errorf("--client %s: %w", tomlfile.Quote(text), err)
+			return Client{}, usage.Errorf("--client %s: %w", tomlfile.Quote(text), err)
 		}
-		return p, nil
+		return FindClient(base, text, p), nil
 	case text == "" || !visible.Only(text):
-		return nil, usage.Errorf("--client %s: write the name of a token, local, bearer, or the path of a file with the claims of a JWT", tomlfile.Quote(text))
+		return Client{}, usage.Errorf("--client %s: write %s", tomlfile.Quote(text), clientForms)
 	}
-	return &call.Principal{ID: idOf(o, text), Name: text}, nil
+	tokens, err := tokenIDs(o)
+	c := FindClient(base, text, &call.Principal{Name: text})
+	switch ids := tokens[text]; {
+	case len(ids) == 1:
+		return FindClient(base, text, &call.Principal{ID: ids[0], Name: text}), nil
+	case len(ids) > 1, err != nil, len(base.Clients.Tables) == 0:
+		return c, nil
+	}
+	if table := base.Clients.Table(text); table != nil {
+		return clientOf(table), nil
+	}
+	if c.table == nil {
+		names := slices.Sorted(maps.Keys(tokens))
+		for _, table := range base.Clients.Tables {
+			names = append(names, table.Name)
+		}
+		return Client{}, usage.Errorf("--client %s: there is no token and no table of [[clients]] of this name, and no table matches it: %s", tomlfile.Quote(text),
+			usage.DidYouMean(text, names, "write "+clientForms+"; the names are "+strings.Join(names, ", ")))
+	}
+	c.By += "; there is no token of this name"
+	return c, nil
 }
 
-// idOf returns the id of the only token with a name; empty if there is none, or if there are several.
-func idOf(o discovery.Options, name string) string {
+// clientForms are what clientCalled accepts.
+const clientForms = "the name of a token or of a table of [[clients]], local, bearer, or the path of a file with the claims of a JWT"
+
+// tokenIDs returns the principals of the named tokens, by their names.
+func tokenIDs(o discovery.Options) (map[string][]string, error) {
 	file, err := discovery.NamedTokens(o.System)
 	if err != nil {
-		return ""
+		return nil, err
 	}
-	named, _ := file.Read() // the command explains the config, whatever the state of the tokens
-	id := ""
-	for _, token := range named {
-		if token.Name == name && id != "" {
-			return ""
-		}
-		if token.Name == name {
-			id = token.PrincipalID()
-		}
+	named, err := file.Read()
+	ids := map[string][]string{}
+	for i := range named {
+		ids[named[i].Name] = append(ids[named[i].Name], named[i].PrincipalID())
 	}
-	return id
+	return ids, err
 }
 
 func readClaims(file string) (*call.Principal, error) {
@@ -96,23 +116,33 @@ func readClaims(file string) (*call.Principal, error) {
 // FindClient returns which table of base decides for the principal p, which the user calls name.
 func FindClient(base *catalog.Catalog, name string, p *call.Principal) Client {
 	table, admitted := base.Clients.Of(p)
-	c := Client{Name: name, Principal: p.ID, Admitted: admitted, table: table, dir: unknownDir}
-	if p.ID != "" {
+	c := Client{Admitted: admitted, dir: unknownDir}
+	if table != nil {
+		c = clientOf(table)
+	}
+	if c.Name, c.Principal = name, p.ID; p.ID != "" {
 		c.dir = config.ClientDir(p)
 	}
 	switch {
 	case table != nil:
-		c.Table, c.By = table.Name, fmt.Sprintf("%s (%s:%d): %s", table.Key, table.File, table.Line, table.Match)
-		if c.Projects = table.Projects; table.Quota != (config.Quota{}) {
-			c.Quota = &table.Quota
-		}
-		c.Metrics = table.Metrics
 	case len(base.Clients.Tables) == 0:
 		c.By = "the config has no [[clients]], so every client gets everything"
 	case admitted:
 		c.By = `no table of [[clients]] matches, and other_clients = "all"`
 	default:
 		c.By = `no table of [[clients]] matches, and other_clients is "none"`
+	}
+	return c
+}
+
+// clientOf returns the clients of a table, whichever they are.
+func clientOf(table *config.Client) Client {
+	c := Client{
+		Name: table.Name, Admitted: true, Table: table.Name, By: fmt.Sprintf("%s (%s:%d): %s", table.Title, table.File, table.Line, table.Match),
+		Projects: table.Projects, Metrics: table.Metrics, table: table, dir: unknownDir,
+	}
+	if table.Quota != (config.Quota{}) {
+		c.Quota = &table.Quota
 	}
 	return c
 }

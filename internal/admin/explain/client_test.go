@@ -9,6 +9,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/oauth"
 )
@@ -25,7 +26,7 @@ func TestClaimsNameTheGroupsOfAServer(t *testing.T) {
 		if err := os.WriteFile(file, []byte(`{"iss": "https://id.example", "sub": "ann", "groups": `+groups+`}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p, err := ParseClient(discovery.Options{}, file)
+		p, err := readClaims(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,12 +64,8 @@ func TestClientHasPrincipalOfTheAuditLog(t *testing.T) {
 	}
 	want[file] = jwt.ID
 	for client, principal := range want {
-		p, err := ParseClient(o, client)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := FindClient(&catalog.Catalog{Found: &discovery.Found{}}, client, p); got.Principal != principal {
-			t.Errorf("%s: got %q, want %q", client, got.Principal, principal)
+		if got, err := clientCalled(o, &catalog.Catalog{Found: &discovery.Found{}}, client); err != nil || got.Principal != principal {
+			t.Errorf("%s: got %q, %v, want %q", client, got.Principal, err, principal)
 		}
 	}
 }
@@ -87,5 +84,37 @@ func TestResolverOfClientsResolvesEachPathOnce(t *testing.T) {
 	}
 	if n != 3 {
 		t.Errorf("%d paths were resolved, want 3", n)
+	}
+}
+
+// TestClientsAreCalledByTokenOrTable has a token, one of the name of a table, one that is not made yet, a table that only a JWT matches, and names of neither.
+func TestClientsAreCalledByTokenOrTable(t *testing.T) {
+	home := t.TempDir()
+	o := discovery.Options{System: discovery.System{Dir: home, LookupEnv: func(name string) (string, bool) { return home, name == "HOME" }}}
+	tokens, err := discovery.NamedTokens(o.System)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ci-build", "ops"} {
+		if _, _, err := tokens.New(t.Context(), name, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, problems := config.Parse("/x/bulkhead.toml", []byte("[http]\ntokens = true\n[[clients]]\nname = \"ci\"\nmatch = { tokens = [\"ci-*\", \"o*\"] }\n[[clients]]\nname = \"ops\"\nmatch = { auth = \"oauth\" }\n[[clients]]\nname = \"people\"\nmatch = { auth = \"oauth\" }\n[clients.quota]\nconcurrent = 1\n"))
+	if problems.Err() != nil {
+		t.Fatal(problems)
+	}
+	view := &catalog.Catalog{Found: &discovery.Found{Clients: c.Clients}}
+	for name, want := range map[string]string{
+		"ci-build": "ci: clients[ci] (/x/bulkhead.toml:3)", "ci-new": "there is no token of this name", "ci": "ci: clients[ci] (", "people": "people: clients[people] (", "ops": "ci: clients[ci]",
+		"developerz": "the names are ci-build, ops, ci, ops, people", "peopel": `did you mean "people"?`, "ci-buidl": "ci: ",
+	} {
+		found, err := clientCalled(o, view, name)
+		if got := found.Table + ": " + found.By; err == nil && !strings.Contains(got, want) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %s, %v, want %s", name, got, err, want)
+		}
+		if known := name == "ci-build" || name == "ops"; known != (found.Principal != "") || (name == "people") != (found.Quota != nil) {
+			t.Errorf("%s: got %+v", name, found)
+		}
 	}
 }

@@ -55,8 +55,8 @@ func clientsOf(v *catalog.Catalog) []Granted {
 	all := []Granted{{Client: local}}
 	for i := range v.Clients.Tables {
 		t := &v.Clients.Tables[i]
-		c := Client{Name: t.Name, Admitted: true, Table: t.Name, By: t.Match.String(), Projects: t.Projects, table: t, dir: unknownDir}
-		if !c.AllowsProject("") {
+		c := clientOf(t)
+		if c.By = t.Match.String(); !c.AllowsProject("") {
 			c.By += "; only for projects of [[projects]], and not for the server's own"
 		}
 		all = append(all, Granted{Client: c, At: t.Position("")})

@@ -24,7 +24,7 @@ import (
 type Question struct {
 	Plugin   string // its name; empty means all
 	OfClient bool   // whether Client is set
-	Client   string // the client over HTTP, as ParseClient reads it
+	Client   string // the client over HTTP, as clientCalled reads it
 	Tool     string // name of a tool, as clients see it or as in the manifest
 	Path     string
 	Origin   string // URL of a web server
@@ -90,11 +90,10 @@ func GrantsOf(o discovery.Options, view *catalog.Catalog, q Question) (_ Policie
 		return Policies{}, err
 	}
 	if q.OfClient {
-		p, err := ParseClient(o, q.Client)
+		found, err := clientCalled(o, view, q.Client)
 		if err != nil {
 			return Policies{}, err
 		}
-		found := FindClient(view, q.Client, p)
 		out.Client = &found
 	}
 	if q.Plugin == "" && q.asked() == "" {

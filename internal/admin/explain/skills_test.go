@@ -23,7 +23,7 @@ func TestSkillsOfProjectThatClientsGet(t *testing.T) {
 	w.Config(t, "[server]\nname = \"x\"\nskills = [\"${project}/skills\"]\n"+plugins+
 		"[[clients]]\nname = \"one\"\nmatch = { tokens = [\"one\"] }\nallow_resources = [\"skill://_project/a/*\"]\n"+
 		"[[clients]]\nname = \"none\"\nmatch = { tokens = [\"none\"] }\nplugins = [\"first\"]\n")
-	for client, want := range map[string][]string{"": {"a", "b"}, "one": {"a"}, "none": {}, "unknown": {}} {
+	for client, want := range map[string][]string{"": {"a", "b"}, "one": {"a"}, "none": {}, "local": {}} {
 		found, err := explain.Grants(w.Options(), explain.Question{OfClient: client != "", Client: client})
 		if err != nil || found.Skills == nil || !slices.Equal(found.Skills.Names, want) {
 			t.Errorf("%q: got %+v, %v, want %q", client, found.Skills, err, want)
