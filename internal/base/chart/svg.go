@@ -29,10 +29,9 @@ type Series struct {
 
 // Sizes of a Plot in units of its view box.
 const (
-	plotWidth, plotHeight = 720, 220
-	left, right           = 84, 12
+	plotWidth, plotHeight = 480, 200
+	left, right           = 64, 12
 	above, below          = 30, 24
-	ticks                 = 6
 )
 
 // dashes tell lines apart without colours.
@@ -119,9 +118,18 @@ func (p Plot) drawAxes(b *strings.Builder, top float64) {
 			map[bool]string{true: "0.6", false: "0.2"}[share == 0])
 		fmt.Fprintf(b, `<text x="%d" y="%s" text-anchor="end">%s</text>`, left-6, number(y+4), escape(p.Format(share*top)))
 	}
-	every := max(1, (len(p.Labels)+ticks-1)/ticks)
-	for i := 0; i < len(p.Labels); i += every {
-		fmt.Fprintf(b, `<text x="%s" y="%d">%s</text>`, number(p.x(float64(i))), plotHeight-6, escape(p.Labels[i]))
+	n := len(p.Labels)
+	label := func(step int, x float64, anchor string) {
+		fmt.Fprintf(b, `<text x="%s" y="%d" text-anchor="%s">%s</text>`, number(x), plotHeight-6, anchor, escape(p.Labels[step]))
+	}
+	if n > 0 {
+		label(0, left, "start")
+	}
+	if n > 2 {
+		label(n/2, p.x(float64(n/2)+0.5), "middle")
+	}
+	if n > 1 {
+		label(n-1, plotWidth-right, "end")
 	}
 }
 

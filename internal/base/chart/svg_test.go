@@ -56,6 +56,20 @@ func TestPlotIsSafeSVG(t *testing.T) {
 	elements(t, Plot{Format: func(float64) string { return "" }}.SVG())
 }
 
+// TestFirstAndLastStepOfPlotAreLabelled has a last step, which is the newest, at any number of steps. No label is drawn twice.
+func TestFirstAndLastStepOfPlotAreLabelled(t *testing.T) {
+	for n := 1; n <= 40; n++ {
+		labels := make([]string, n)
+		for i := range labels {
+			labels[i] = fmt.Sprint("step ", i)
+		}
+		svg := Plot{Labels: labels, Format: func(float64) string { return "" }}.SVG()
+		if got := strings.Count(svg, ">step "); got != min(n, 3) || strings.Count(svg, ">step 0<") != 1 || strings.Count(svg, fmt.Sprintf(">step %d<", n-1)) != 1 {
+			t.Errorf("%d steps have %d labels: %s", n, got, svg)
+		}
+	}
+}
+
 // TestBarsHaveContrast has the colours of the first series and of the background in both themes, as in the style of the pages.
 func TestBarsHaveContrast(t *testing.T) {
 	opacity := regexp.MustCompile(`fill-opacity="([^"]*)"`)
