@@ -46,15 +46,15 @@ type bracket struct{ X, Y1, Y2 int }
 const (
 	nodeHeight   = 44
 	rowHeight    = 54
-	columnWidth  = 210
-	columnGap    = 96
+	columnWidth  = 190
+	columnGap    = 72
 	pluginX      = columnWidth + columnGap
 	toolX        = pluginX + columnWidth + columnGap/2
 	thingX       = toolX + columnWidth + columnGap
 	bracketWidth = 10 // from the nodes that a bracket joins
 	maxRows      = 40
-	maxText      = 24  // characters of a name
-	maxDetail    = 29  // characters of the line below it
+	maxText      = 22  // characters of a name
+	maxDetail    = 24  // characters of the line below it
 	maxWords     = 400 // characters of names of tools that are read out
 )
 

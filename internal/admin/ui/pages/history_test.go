@@ -88,6 +88,9 @@ func TestHistorySelectsByLinks(t *testing.T) {
 		if answer.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %s: %s", path, answer.Status, body)
 		}
+		if id := withoutTarget(body); id != "" || !strings.Contains(body, `href="#refused"`) {
+			t.Errorf("%s links to #%s, which it does not have, or not to the refusals: %s", path, id, body)
+		}
 		for _, w := range want {
 			if text, not := strings.CutPrefix(w, "!"); strings.Contains(body, text) == not {
 				t.Errorf("%s: %s in %s", path, w, body)

@@ -120,6 +120,16 @@ func quoteTOML(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\u202e", `\u202e`, "\u200b", `\u200b`).Replace(text) + `"`
 }
 
+// withoutTarget returns an id to which a link of the page leads, and that no element of it has; empty if there is none.
+func withoutTarget(body string) string {
+	for _, link := range strings.Split(body, ` href="#`)[1:] {
+		if id, _, _ := strings.Cut(link, `"`); !strings.Contains(body, ` id="`+id+`"`) {
+			return id
+		}
+	}
+	return ""
+}
+
 func TestPagesAreCompleteWithoutScripts(t *testing.T) {
 	w := admintest.NewGranted(t)
 	b := open(t, Of(w.Options())...)
@@ -138,6 +148,9 @@ func TestPagesAreCompleteWithoutScripts(t *testing.T) {
 			if !strings.Contains(body, text) {
 				t.Errorf("%s lacks %q:\n%s", path, text, body)
 			}
+		}
+		if id := withoutTarget(body); id != "" {
+			t.Errorf("%s links to #%s, which it does not have:\n%s", path, id, body)
 		}
 		if strings.Contains(body, "<script") {
 			t.Errorf("%s has a script, although it has no events", path)
