@@ -41,8 +41,14 @@ func (s *sample) converse(client string) error {
 	if err := send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
 		return err
 	}
-	open := map[int]bool{}
+	open, messages, answered := map[int]bool{}, bufio.NewReader(output), false
 	for i, c := range s.calls() {
+		if c.stays && !answered { // the calls of the same plugin that end would find no slot
+			if err := awaitAnswers(messages, open, false); err != nil {
+				return err
+			}
+			answered = true
+		}
 		arguments, err := json.Marshal(c.arguments)
 		if err != nil {
 			return err
@@ -52,7 +58,11 @@ func (s *sample) converse(client string) error {
 			return err
 		}
 	}
-	return awaitAnswers(output, open)
+	if err := awaitAnswers(messages, open, true); err != nil {
+		return err
+	}
+	go func() { _, _ = io.Copy(io.Discard, messages) }()
+	return nil
 }
 
 // call is a call of a sample.
@@ -62,6 +72,7 @@ type call struct {
 	stays     bool // whether it does not end, or waits for an answer
 }
 
+// calls returns the calls that end, and then those that stay.
 func (s *sample) calls() []call {
 	return []call{
 		{tool: "list_directory", arguments: map[string]any{"path": s.project}},
@@ -77,10 +88,9 @@ func (s *sample) calls() []call {
 	}
 }
 
-// awaitAnswers reads the messages of a server until the calls that end have ended and a question was asked. Then it discards the rest.
-func awaitAnswers(output io.Reader, open map[int]bool) error {
-	messages := bufio.NewReader(output)
-	asked := false
+// awaitAnswers reads the messages of a server until the open calls have ended, and, if asks, a question was asked.
+func awaitAnswers(messages *bufio.Reader, open map[int]bool, asks bool) error {
+	asked := !asks
 	for {
 		line, err := messages.ReadBytes('\n')
 		if err != nil {
@@ -104,7 +114,6 @@ func awaitAnswers(output io.Reader, open map[int]bool) error {
 			}
 		}
 		if left == 0 && asked {
-			go func() { _, _ = io.Copy(io.Discard, messages) }()
 			return nil
 		}
 	}
