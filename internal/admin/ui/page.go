@@ -58,6 +58,8 @@ var functions = template.FuncMap{
 	"list":  func(caption string, rows any) any { return listing{caption, rows} },
 	"all":   func(values ...any) []any { return values },
 	"add":   func(a, b int) int { return a + b },
+	"prose": prose,
+	"flags": flags,
 
 	"counted": chart.Counted[int],
 
