@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"regexp"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/ui"
@@ -40,7 +41,10 @@ func open(t *testing.T, pages ...ui.Page) *browser {
 	return b
 }
 
-// get returns the page at a path.
+// markedFlag is a flag of a command line, as pages mark it.
+var markedFlag = regexp.MustCompile(`<span class="flag">([^<]*)</span>`)
+
+// get returns the page at a path, in which command lines have no marks.
 func (b *browser) get(path string) (answer *http.Response, body string) {
 	b.t.Helper()
 	answer = b.request(b.url(path))
@@ -49,7 +53,7 @@ func (b *browser) get(path string) (answer *http.Response, body string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return answer, string(text)
+	return answer, markedFlag.ReplaceAllString(string(text), "$1")
 }
 
 // url returns the URL of a path, which is beside the start page.

@@ -77,7 +77,11 @@ func drawGrants(c grants.Client) drawing {
 		d.plugin(c, &p, tools, row)
 		row += rows
 	}
-	d.Nodes = append(d.Nodes, node{Width: columnWidth, Text: short(c.Name, maxText), Detail: "client"})
+	detail := "clients without a table"
+	if len(c.At) > 0 {
+		detail = "table of [[clients]]"
+	}
+	d.Nodes = append(d.Nodes, node{Width: columnWidth, Text: short(c.Name, maxText), Detail: detail})
 	d.Height = max(row, len(d.things), 1) * rowHeight
 	return d
 }

@@ -135,10 +135,14 @@ func (m *historyModel) fill(s *history.Summary, finder *remedy.Finder) {
 	m.MoreRefused = more
 	m.Tables = []callTable{
 		m.table("Tools", "tool", s.Tools, func(r *history.Row) callRow {
-			return callRow{link: m.rowLink(r.Called(), "tool", r.Tool)}
+			name := r.Called()
+			if r.Tool == "" && r.Plugin != history.Other {
+				name += ", no tool"
+			}
+			return callRow{link: m.rowLink(name, "tool", r.Tool)}
 		}),
 		m.table("Plugins", "plugin", s.Plugins, func(r *history.Row) callRow {
-			return callRow{link: m.rowLink(cmp.Or(r.Plugin, "the host itself"), "plugin", r.Plugin)}
+			return callRow{link: m.rowLink(cmp.Or(r.Plugin, "no plugin: the host"), "plugin", r.Plugin)}
 		}),
 		m.table("Clients", "client", s.Clients, func(r *history.Row) callRow {
 			name := r.Caller()

@@ -109,7 +109,7 @@ func TestHistoryLinksSelectWhatTheyName(t *testing.T) {
 		`{"time":"TIME","kind":"call","plugin":"notes","method":"tools/call","tool":"notes_add","client":"editor 1","principal":"local","outcome":"ok"}`,
 		`{"time":"TIME","kind":"call","method":"resources/read","outcome":"ok"}`)
 	_, body := get("/history")
-	for _, w := range []string{"<th scope=\"row\">editor* (local)</th>", "<th scope=\"row\">(unnamed)</th>", "<th scope=\"row\">the host itself</th>", "<th scope=\"row\">resources/read</th>", `?client=editor&#43;1">`} {
+	for _, w := range []string{"<th scope=\"row\">editor* (local)</th>", "<th scope=\"row\">(unnamed)</th>", "<th scope=\"row\">no plugin: the host</th>", "<th scope=\"row\">resources/read, no tool</th>", `?client=editor&#43;1">`} {
 		if !strings.Contains(body, w) {
 			t.Errorf("the page lacks %q: %s", w, body)
 		}
@@ -137,15 +137,16 @@ func TestHistoryNamesTheTableOfClientsOfIdentityProviders(t *testing.T) {
 	}
 }
 
-// TestHistoryTellsWhatDecidesAboutRefusals has a plugin that is granted no web server.
+// TestHistoryTellsWhatDecidesAboutRefusals has a web server that is not granted, and one that is granted now, so that no line decides.
 func TestHistoryTellsWhatDecidesAboutRefusals(t *testing.T) {
 	w := admintest.New(t)
-	w.Plugin(t, "first", "[capabilities]\nhttp = ['https://a.example']\n")
-	plugin := "[[plugins]]\npath = " + quoteTOML(w.Path("plugins/first")) + "\nhttp = []\n"
+	w.Plugin(t, "first", "[capabilities]\nhttp = ['https://a.example', 'https://b.example']\n")
+	plugin := "[[plugins]]\npath = " + quoteTOML(w.Path("plugins/first")) + "\nhttp = ['https://b.example']\n"
 	get := historyOf(t, "[audit]\nfile = \"LOG\"\n"+plugin,
-		`{"time":"TIME","kind":"refused","plugin":"first","method":"tools/call","tool":"first_read","client":"editor 1","principal":"local","outcome":"denied","code":"denied","operations":[{"op":"http/fetch","target":"https://a.example","outcome":"denied"}]}`)
+		`{"time":"TIME","kind":"refused","plugin":"first","method":"tools/call","tool":"first_read","client":"editor 1","principal":"local","outcome":"denied","code":"denied","operations":[{"op":"http/fetch","target":"https://a.example","outcome":"denied"}]}`,
+		`{"time":"TIME","kind":"refused","plugin":"first","method":"tools/call","tool":"first_write","client":"editor 1","principal":"local","outcome":"denied","code":"denied","operations":[{"op":"http/fetch","target":"https://b.example","outcome":"denied"}]}`)
 	_, body := get("/history")
-	for _, want := range []string{"bulkhead.toml:5</a>: <code>http</code>, which would need <code>&#34;https://a.example&#34;</code>", "<br>editor 1 (local)<", "not in http (bulkhead.toml:5)", "bulkhead policy first --origin https://a.example --config "} {
+	for _, want := range []string{"bulkhead.toml:5</a>: <code>http</code>, which would need <code>&#34;https://a.example&#34;</code>", "<br>editor 1 (local)<", `<td data-of="What decides">explained by <code>bulkhead policy first --origin https://b.example `, "not in http (bulkhead.toml:5)", "bulkhead policy first --origin https://a.example --config "} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q: %s", want, body)
 		}

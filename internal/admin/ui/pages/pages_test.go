@@ -135,7 +135,7 @@ func TestPagesAreCompleteWithoutScripts(t *testing.T) {
 	b := open(t, Of(w.Options())...)
 	for path, want := range map[string][]string{
 		"/grants":  {"first_read", "denied by deny_tools", "/line?file=", "/narrow?plugin=first&amp;key=deny_tools&amp;what=first_read", "<title>first reads and writes ", `<a href="#tools-second" aria-label="second: 1 tool writes: x_second_write">`, `id="tools-second"`, "(this user) may use first: bulkhead.toml:3", "first: 1 tool reads: first_read: bulkhead.toml:3", "<caption>Tools of first</caption>", "of which 1 write", "file"},
-		"/plugins": {"<caption>Installed plugins</caption>", "bulkhead remove first", "This page asks no server", "for each plugin that was fetched", ">nothing; sha256 (bulkhead.toml:", ") could<", "bulkhead add --repin"},
+		"/plugins": {"<caption>Installed plugins</caption>", "bulkhead remove first", "This page asks no server", "for each plugin that was fetched", ">nothing, until sha256 (bulkhead.toml:", ") is set<", "<code>bulkhead add ", "bulkhead add --repin"},
 		"/doctor":  {"<strong>", " warning", "plugin broken", "does not ask for this variable", "remove it"},
 		"/narrow?plugin=first&key=deny_tools&what=first_read":                {"deny_tools = [&#34;first_write&#34;, &#34;first_read&#34;]", "replace the key at line 5", "tool", "first_read read", "bulkhead policy first"},
 		"/line?line=5&file=" + url.QueryEscape(w.Path("work/bulkhead.toml")): {"   5 ▶ deny_tools = [&#34;first_write&#34;]</mark>"},
