@@ -360,18 +360,22 @@ func TestManifestsServe(t *testing.T) {
 	testenv.NotShort(t, "runs the built program")
 	pod := readPod(t, "server/pod.yaml")
 	type variant struct {
-		dir     string
-		options bool
+		dir            string
+		options, empty bool // empty: a shard without projects
 	}
-	variants := map[variant]*config.Config{}
+	variants := map[variant]*config.Config{{"shards/b", false, true}: {}}
 	for dir, c := range kubernetesConfigs(t) {
-		variants[variant{dir, false}], variants[variant{dir, true}] = c, c
+		variants[variant{dir, false, false}], variants[variant{dir, true, false}] = c, c
 	}
 	for v, c := range variants {
 		dir, options := v.dir, v.options
-		t.Run(fmt.Sprintf("%s, options %t", dir, options), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s, options %t, empty %t", dir, options, v.empty), func(t *testing.T) {
 			t.Parallel()
 			files := newPodFiles(t, dir, options)
+			if v.empty {
+				text := readFile(t, files.root+"/etc/bulkhead-server/bulkhead.toml")
+				files.mount(t, "etc/bulkhead-server", map[string]string{"bulkhead.toml": regexp.MustCompile(`\[\[projects\]\]\n(.+\n)+`).ReplaceAllString(text, "")})
+			}
 			if err := testcache.Link(filepath.Join(files.root, "run/bulkhead/cache"), built.cache(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -400,7 +404,7 @@ func TestManifestsServe(t *testing.T) {
 			if options { // the token is that of Prometheus, and gets nothing else
 				checkOptions(t, files, url)
 				c = &config.Config{}
-			} else if len(c.Projects) == 0 {
+			} else if dir == "stateless" {
 				if code, body := modernCall(t, url, "get_current_time", `{"timezone":"UTC"}`, headers...); code != http.StatusOK || !strings.Contains(body, "UTC") {
 					t.Errorf("the call: %d %s", code, body)
 				}

@@ -125,13 +125,14 @@ func TestFetchComesFirst(t *testing.T) {
 	}
 }
 
-// TestManifestsFitSchemas validates all resources by the schemas of Kubernetes.
-func TestManifestsFitSchemas(t *testing.T) {
+// newValidator returns a function that validates resources by the schemas of Kubernetes.
+func newValidator(t *testing.T) func(data []byte) (problems []string, resources int) {
+	t.Helper()
 	check, err := validator.New([]string{writeSchemas(t)}, validator.Opts{Strict: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	validate := func(data []byte) (problems []string, resources int) {
+	return func(data []byte) (problems []string, resources int) {
 		for _, r := range check.Validate("manifests", io.NopCloser(bytes.NewReader(data))) {
 			if r.Status == validator.Empty {
 				continue
@@ -143,6 +144,11 @@ func TestManifestsFitSchemas(t *testing.T) {
 		}
 		return problems, resources
 	}
+}
+
+// TestManifestsFitSchemas validates all resources by the schemas of Kubernetes.
+func TestManifestsFitSchemas(t *testing.T) {
+	validate := newValidator(t)
 	fill, err := fillPod(t).AsYAML()
 	if err != nil {
 		t.Fatal(err)
