@@ -235,7 +235,7 @@ func readStateKeys(file string) ([]string, error) {
 			continue
 		}
 		why := bearer.CheckSecret(key)
-		if why == nil && len(key) < minStateKey {
+		if len(key) < minStateKey {
 			why = fmt.Errorf("it has fewer than %d characters", minStateKey)
 		}
 		if why != nil {

@@ -175,7 +175,8 @@ func TestStateKeysAreChecked(t *testing.T) {
 		content, want string
 		mode          os.FileMode
 	}{
-		"short":            {aKey + "\nno-key-but-a-secret", "keys:2: this is no key: it has fewer than", 0o600},
+		"very short":       {aKey + "\nno-key-but-a-secret", "keys:2: this is no key: it has fewer than 32 characters", 0o600},
+		"short":            {aKey + "\nno-key-but-a-secret-of-25", "keys:2: this is no key: it has fewer than 32 characters", 0o600},
 		"a space":          {aKey + " " + aKey, "keys:1: this is no key: it has characters other than visible ASCII", 0o600},
 		"none":             {"\n", "has 0 keys", 0o600},
 		"many":             {strings.Repeat(aKey+"\n", 9), "has 9 keys", 0o600},

@@ -53,7 +53,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, by access) {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		refuseBusy(w, nil, "too many streams are open")
+		s.refuseFull(w, nil, "too many streams are open")
 		return
 	}
 	st, from := session.own, session.own.position()

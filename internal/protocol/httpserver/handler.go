@@ -57,12 +57,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.endpoint(w, r, project)
 			return
 		}
-		refuseUnknown(w)
+		refuse(w, http.StatusNotFound, "the MCP endpoint is "+Path)
 	}
-}
-
-func refuseUnknown(w http.ResponseWriter) {
-	refuse(w, http.StatusNotFound, "the MCP endpoint is "+Path)
 }
 
 // health answers a health check, which needs no token and reveals nothing but PolicyHeader.
@@ -228,7 +224,15 @@ func codeOf(status int) int {
 	return codeInvalidRequest
 }
 
-// refuseBusy answers that the server has reached a bound.
+// refuseFull answers that the server has reached a bound, and logs it at a bounded rate.
+func (s *Server) refuseFull(w http.ResponseWriter, id []byte, why string) {
+	if s.refusals.admitFull(why, time.Now()) {
+		s.log.Warn("requests are refused: " + why)
+	}
+	refuseBusy(w, id, why)
+}
+
+// refuseBusy answers that the request can be repeated later.
 func refuseBusy(w http.ResponseWriter, id []byte, why string) {
 	w.Header().Set("Retry-After", retryAfter)
 	writeJSON(w, http.StatusServiceUnavailable, gateway.Response{ID: id, Err: &abi.Error{Code: codeServerError, Message: why}})

@@ -14,7 +14,7 @@ const MetricsPath = "/metrics"
 // Metrics is the page of metrics, which only some principals may read.
 type Metrics interface {
 	http.Handler
-	// Offered reports whether there is a page. If not, its path is an unknown one.
+	// Offered reports whether there is a page. If not, the answer says what offers one.
 	Offered() bool
 	// MayRead reports whether a principal may read the page.
 	MayRead(p *call.Principal) bool
@@ -75,7 +75,7 @@ func (a *countedAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	page := s.config.Metrics
 	if page == nil || !page.Offered() {
-		refuseUnknown(w)
+		refuse(w, http.StatusNotFound, `no metrics are offered here: metrics = "http" in [audit] of the config does that`)
 		return
 	}
 	if !s.admits(w, r) {

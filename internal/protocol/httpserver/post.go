@@ -60,7 +60,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, by access) {
 			release = func() { body(); <-s.requests }
 		default:
 			release()
-			refuseBusy(w, m.ID(), "too many requests are handled at once")
+			s.refuseFull(w, m.ID(), "too many requests are handled at once")
 			return
 		}
 	}
@@ -88,9 +88,10 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) (m *gateway
 	body, release, status, why := s.readBody(w, r)
 	if why != "" {
 		if status == http.StatusServiceUnavailable {
-			w.Header().Set("Retry-After", retryAfter)
+			s.refuseFull(w, nil, why)
+		} else {
+			refuse(w, status, why)
 		}
-		refuse(w, status, why)
 		return nil, nil
 	}
 	m, invalid := gateway.ParseMessage(body)
@@ -143,7 +144,7 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, by access, m *ga
 		case s.streams <- struct{}{}:
 			defer func() { <-s.streams }()
 		default:
-			refuseBusy(w, m.ID(), "too many streams are open")
+			s.refuseFull(w, m.ID(), "too many streams are open")
 			return
 		}
 		defer session.Close()
@@ -216,7 +217,7 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request, by access, sessi
 			defer session.close()
 		} else if !s.sessions.add(session, version, by) {
 			session.close()
-			refuseBusy(w, m.ID(), "too many sessions are open")
+			s.refuseFull(w, m.ID(), "too many sessions are open")
 			return
 		} else {
 			w.Header().Set(headerSession, session.id)

@@ -42,11 +42,15 @@ const (
 	refusalPeriod = 10 * time.Second
 )
 
+// fullInterval is the least time between two lines of the log about the same bound of the server: clients can repeat their requests at any rate.
+const fullInterval = time.Minute
+
 // refusals limits the rate of reports.
 type refusals struct {
 	mu       sync.Mutex
-	counts   map[string]int64 // of all refusals, by code
-	used     int              // reports of the burst that were made
+	full     map[string]time.Time // when a bound was logged last
+	counts   map[string]int64     // of all refusals, by code
+	used     int                  // reports of the burst that were made
 	refilled time.Time
 	further  int64
 }
@@ -69,6 +73,20 @@ func (l *refusals) admit(code string, now time.Time) (further int64, ok bool) {
 	l.used++
 	further, l.further = l.further, 0
 	return further, true
+}
+
+// admitFull reports whether the log gets a line about a bound that is reached.
+func (l *refusals) admitFull(bound string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if last, ok := l.full[bound]; ok && now.Sub(last) < fullInterval {
+		return false
+	}
+	if l.full == nil {
+		l.full = map[string]time.Time{}
+	}
+	l.full[bound] = now
+	return true
 }
 
 // report logs and reports that a request is refused. owner is nil if the request was not authenticated. args are further fields of the log line; none may be a secret.

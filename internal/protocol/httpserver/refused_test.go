@@ -256,19 +256,39 @@ func TestIdleConnectionsDoNotKeepOthersOut(t *testing.T) {
 }
 
 func TestRequestsAndStreamsAreBounded(t *testing.T) {
-	run(t, Config{}, func(t *testing.T, f *fixture) {
+	var log bytes.Buffer
+	run(t, Config{Log: hclog.New(&hclog.LoggerOptions{Output: &log})}, func(t *testing.T, f *fixture) {
 		body, headers := modern("subscriptions/listen", "", `"notifications":{},`)
 		for range maxStreams {
 			f.stream(http.MethodPost, body, headers...)
 		}
-		got := f.post(body, headers...)
-		got.want(t, http.StatusServiceUnavailable, "too many streams")
-		if got.header.Get("Retry-After") == "" {
-			t.Error("Retry-After is missing")
+		for range 3 {
+			got := f.post(body, headers...)
+			got.want(t, http.StatusServiceUnavailable, "too many streams")
+			if got.header.Get("Retry-After") == "" {
+				t.Error("Retry-After is missing")
+			}
+		}
+		if n := strings.Count(log.String(), "requests are refused: too many streams are open"); n != 1 {
+			t.Errorf("%d lines of the log for three refusals at once:\n%s", n, log.String())
 		}
 		call, callHeaders := modernCall("echo", `{}`)
 		f.post(call, callHeaders...).want(t, http.StatusOK, "result")
 	})
+}
+
+func TestReachedBoundsAreLoggedOnceInAMinute(t *testing.T) {
+	var l refusals
+	began := time.Now()
+	for _, at := range []struct {
+		bound  string
+		after  time.Duration
+		logged bool
+	}{{"streams", 0, true}, {"streams", fullInterval - 1, false}, {"sessions", fullInterval - 1, true}, {"streams", fullInterval, true}, {"streams", fullInterval + 1, false}} {
+		if l.admitFull(at.bound, began.Add(at.after)) != at.logged {
+			t.Errorf("%s after %s: logged is %t", at.bound, at.after, !at.logged)
+		}
+	}
 }
 
 func TestShutdownLetsCallsEnd(t *testing.T) {

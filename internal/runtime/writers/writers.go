@@ -69,7 +69,7 @@ type Conflict struct {
 func (e *Conflict) Error() string {
 	remedy := "or have it serve all projects, with [[projects]]; or set read_only for the plugins of this one, or give it a project of its own"
 	if e.State {
-		remedy = "or leave out, or set read_only for, the plugins that write it here; or serve both projects from one server ([[projects]]); or give this server a state directory (XDG_STATE_HOME) of its own, which then has trust and tokens of its own"
+		remedy = "or leave out, or set read_only for, the plugins that write it here; or serve both projects from one server ([[projects]]); or use a state directory of its own: the one that `state` of the project names in [[projects]], and without that the server's (XDG_STATE_HOME), which then has trust and tokens of its own"
 	}
 	return fmt.Sprintf("another server writes %s: %s\n  remedy: stop that server, which keeps it also while it is suspended; %s", visible.Text(e.Path), e.Other, remedy)
 }

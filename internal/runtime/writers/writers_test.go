@@ -109,7 +109,7 @@ func TestSecondClaimIsRefused(t *testing.T) {
 					t.Errorf("state %s: got %v; want a conflict: %t", state, err, sees)
 				}
 				if sees && state == w.state && (conflict.Path != test.second.Path || conflict.Other.PID != 4711 || !strings.Contains(err.Error(), "process 4711 on here") ||
-					!strings.Contains(err.Error(), "/etc/one.toml") || !strings.Contains(err.Error(), "remedy") || strings.Contains(err.Error(), "XDG_STATE_HOME") != test.second.State) {
+					!strings.Contains(err.Error(), "/etc/one.toml") || !strings.Contains(err.Error(), "remedy") || strings.Contains(err.Error(), "`state` of the project") != test.second.State || strings.Contains(err.Error(), "XDG_STATE_HOME") != test.second.State) {
 					t.Errorf("the conflict names %+v: %v", conflict, err)
 				}
 				one.Close()
