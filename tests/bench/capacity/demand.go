@@ -17,7 +17,8 @@ const (
 	pluginsUsed    = 2                // plugins that a project uses
 	sizeExponent   = 1.5              // of the distribution of the clients of a project, a power law
 	largestProject = 5000             // clients
-	streamShare    = 0.9              // of the clients of versions before 2026-07-28: with a stream of GET, which keeps their session while they pause
+	projectsOpen   = 2                // projects that a client has an entry for, of which it works in one; beside the entry of the endpoint without a project
+	streamShare    = 0.9              // of the entries of clients of versions before 2026-07-28: with a stream of GET, which keeps their session while they pause
 )
 
 // population returns the clients of each project, in random order. Their sizes are evenly spaced quantiles of the distribution, since a few random

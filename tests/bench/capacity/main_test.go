@@ -84,10 +84,10 @@ func TestWaitingCallTakesNoProcessor(t *testing.T) {
 	}
 }
 
-// TestLegacyClients compares the bounds that the page computes with.
-func TestLegacyClients(t *testing.T) {
-	if n := float64(legacyClients()); n*streamShare > maxStreams || (n+1)*streamShare <= maxStreams {
-		t.Errorf("%.0f clients", n)
+// TestLegacyEntries compares the bounds that the page computes with.
+func TestLegacyEntries(t *testing.T) {
+	if n := float64(legacyEntries()); n*streamShare > maxStreams || (n+1)*streamShare <= maxStreams {
+		t.Errorf("%.0f entries", n)
 	}
 }
 

@@ -41,7 +41,7 @@ func render(f figures, progress io.Writer) string {
 func renderServers(b *strings.Builder, f figures, progress io.Writer) map[string]int {
 	fmt.Fprintf(b, "\n### What one server carries\n\nA server of projects, simulated: the most clients with which it is busy for at most %.0f %% of the time, and 99 of 100 calls wait for others for less\n"+
 		"than %d ms. The pod of the manifests requests %d processor, and has %d GiB for workers.\n\n", maxBusy*100, maxWait.Milliseconds(), podProcessors, podMemory>>30)
-	b.WriteString("| processors, `[server] memory` | clients | projects | busy | 99 of 100 calls wait less than | workers at once | started in a minute | what ends it |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("| processors, `[server] memory` | clients | projects | busy | 99 of 100 calls wait less than | workers at once | calls that start one | what ends it |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	carried := map[string]int{}
 	var pod string
 	for _, m := range machines(f) {
@@ -51,25 +51,33 @@ func renderServers(b *strings.Builder, f figures, progress io.Writer) map[string
 			pod = fmt.Sprintf("A shard of the manifests therefore has room for about %s projects with %s clients in all, of which a tenth work at a time.", grouped(projects), grouped(clients))
 		}
 		fmt.Fprintf(progress, "%s: %d clients\n", m.name, clients)
-		fmt.Fprintf(b, "| %s | %s | %s | %.0f %% | %s | %d | %.0f | %s |\n", m.name, grouped(clients), grouped(projects), o.busy*100, ms(o.wait99), o.workers, o.starts, why)
+		fmt.Fprintf(b, "| %s | %s | %s | %.0f %% | %s | %d | %.0f %% | %s |\n", m.name, grouped(clients), grouped(projects), o.busy*100, ms(o.wait99), o.workers, o.starts*100, why)
 	}
+	fmt.Fprintf(b, "\nWhere memory ends it, workers are ended for others, and the next call of theirs starts one again, which takes %.0f ms of a processor and is no wait. With one processor, two starts\n"+
+		"at once already keep others waiting for more than %d ms, so the pod ends there, although it is hardly busy. With four, others go on: such a server carries more clients, of whose\n"+
+		"calls many are slow, and more memory makes them fewer.\n", float64(f.first.Milliseconds()), maxWait.Milliseconds())
 	i := slices.IndexFunc(machines(f), func(m machine) bool { return m.name == usual })
 	one, _, o, why := most(machines(f)[i], func(n int) []int { return []int{n} })
 	fmt.Fprintf(b, "\n%s\n\nOne project alone, which only one server can have, with %s: %s clients (busy %.0f %%, 99 of 100 calls wait less than %s; then %s). A project whose clients\n"+
 		"only write could have %.0f writes a second for each plugin.\n\n", pod, usual, grouped(one), o.busy*100, ms(o.wait99), why, 1/f.oneWrite.Seconds())
-	fmt.Fprintf(b, "Of clients of versions before 2026-07-28, a server has room for %d, whatever its size: %.0f %% of them keep a stream open, and a server has %d streams.\n", legacyClients(), streamShare*100, maxStreams)
+	calls := float64(carried[usual]) * workingShare / gap.Seconds() * statelessShare
+	fmt.Fprintf(b, "A server that has the calls without a project, too, carries as many clients: those calls take %.1f %% of the processors' time (%s).\n\n", calls*f.stateless.Seconds()/float64(machines(f)[i].processors)*100, usual)
+	fmt.Fprintf(b, "A server has room for %d entries of clients of versions before 2026-07-28, whatever its size: %.0f %% of them keep a stream open, and a server has %d streams. A client has %d entries, %d of them at servers\n"+
+		"of projects. So one server for everything has room for %d such clients, a replica for %d, and a server of projects for %d.\n",
+		legacyEntries(), streamShare*100, maxStreams, projectsOpen+1, projectsOpen, legacyEntries()/(projectsOpen+1), legacyEntries(), legacyEntries()/projectsOpen)
 	return carried
 }
 
 // renderNeeds writes what a number of clients needs.
 func renderNeeds(b *strings.Builder, f figures, carried map[string]int) {
-	b.WriteString("\n### What clients need\n\nReplicas are for calls without a project, at least two; servers are those of projects, the shards. The last column is the least number of replicas, and of servers, if all\n" +
-		"clients are of versions before 2026-07-28.\n\n")
-	fmt.Fprintf(b, "| clients | at work | calls a second | projects | largest | pods of the manifests: replicas, servers | %s: replicas, servers | the fullest of these | of each, for older clients |\n"+
+	b.WriteString("\n### What clients need\n\nReplicas are for calls without a project, at least two; servers are those of projects, the shards. The last column is the least number of them,\n" +
+		"of any size, if all clients are of versions before 2026-07-28.\n\n")
+	fmt.Fprintf(b, "| clients | at work | calls a second | projects | largest | pods of the manifests: replicas, servers | %s: replicas, servers | the fullest of these | for older clients: replicas, servers |\n"+
 		"| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n", usual)
 	for _, clients := range []int{100, 300, 1000, 10_000, 1_000_000} {
 		sizes := population(clients, rand.New(rand.NewPCG(7, uint64(clients))))
 		calls := float64(clients) * workingShare / gap.Seconds()
+		entries := func(endpoints int) int { return ceil(float64(clients*endpoints) / float64(legacyEntries())) }
 		var needs []string
 		servers := 0
 		for _, m := range machines(f) {
@@ -79,14 +87,14 @@ func renderNeeds(b *strings.Builder, f figures, carried map[string]int) {
 				needs = append(needs, grouped(replicas)+", "+grouped(servers))
 			}
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s clients | %s | %.1f × the mean | %s |\n", grouped(clients), grouped(ceil(float64(clients)*workingShare)), grouped(ceil(calls)), grouped(len(sizes)),
-			grouped(slices.Max(sizes)), strings.Join(needs, " | "), fullest(sizes, servers), grouped(ceil(float64(clients)/float64(legacyClients()))))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s clients | %s | %.1f × the mean | %s, %s |\n", grouped(clients), grouped(ceil(float64(clients)*workingShare)), grouped(ceil(calls)), grouped(len(sizes)),
+			grouped(slices.Max(sizes)), strings.Join(needs, " | "), fullest(sizes, servers), grouped(max(2, entries(1))), grouped(entries(projectsOpen)))
 	}
 }
 
-// legacyClients returns the most clients of versions before 2026-07-28 that a server has streams and sessions for. Those without a stream have a session
-// while they work.
-func legacyClients() int {
+// legacyEntries returns the most entries of clients of versions before 2026-07-28 that a server has streams and sessions for. Those without a
+// stream have a session while they work.
+func legacyEntries() int {
 	sessions := streamShare + (1-streamShare)*workingShare
 	return int(min(maxStreams/streamShare, maxSessions/sessions))
 }

@@ -20,7 +20,7 @@ const (
 type outcome struct {
 	busy    float64       // share of the processors' time
 	wait99  time.Duration // 99th percentile of the time that calls wait for others
-	starts  float64       // of workers in a minute
+	starts  float64       // share of the calls that start a worker
 	workers int           // most at once
 }
 
@@ -118,8 +118,9 @@ func simulate(m machine, sizes []int, seed uint64) outcome {
 		}
 		heap.Fix(&s.next, 0) // what was added is later than e was
 	}
-	o := outcome{busy: s.used.Seconds() / (simulated - warmUp).Seconds() / float64(m.processors), starts: float64(s.starts) / (simulated - warmUp).Minutes(), workers: s.most}
+	o := outcome{busy: s.used.Seconds() / (simulated - warmUp).Seconds() / float64(m.processors), workers: s.most}
 	if slices.Sort(s.waits); len(s.waits) > 0 {
+		o.starts = float64(s.starts) / float64(len(s.waits))
 		o.wait99 = s.waits[len(s.waits)*99/100]
 	}
 	return o
