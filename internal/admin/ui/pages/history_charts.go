@@ -55,7 +55,7 @@ func drawCalls(steps []timeStep, step time.Duration) []figure {
 		{ID: "bytes", Title: "Bytes of results and arguments", Bars: true, Format: func(v float64) string { return chart.Bytes(int64(v)) }, Series: []chart.Series{
 			values("results", func(f history.Figures) float64 { return float64(f.BytesOut) }), values("arguments", func(f history.Figures) float64 { return float64(f.BytesIn) }),
 		}},
-		{ID: "tokens", Title: "Tokens of arguments and results, estimated", Bars: true, Format: formatCount, Series: []chart.Series{
+		{ID: "tokens", Title: "Tokens, estimated", Bars: true, Format: formatCount, Series: []chart.Series{
 			values("tokens", func(f history.Figures) float64 { return float64(f.Tokens) }),
 		}},
 		{ID: "fuel", Title: "Fuel", Bars: true, Format: formatCount, Series: []chart.Series{values("fuel", func(f history.Figures) float64 { return float64(f.Fuel) })}},
