@@ -35,7 +35,7 @@ func (s *subject) path() Remedy {
 	}
 	switch {
 	case decisive.Allowed && slices.Contains(ofTwoPaths, op):
-		return Remedy{Why: "this path is granted now: the other path of the operation may not be"}
+		return Remedy{Why: "this path is granted now: the other path of the operation may not be", isGranted: true}
 	case decisive.Allowed:
 		return granted(decisive.Why)
 	}

@@ -36,13 +36,15 @@ type Remedy struct {
 	Key     string            // that decides in the first line, or is missing there, or limit of a manifest; empty: it depends
 	Allow   string            // TOML: what the key needs; empty: it depends
 	Command string            // that explains it in a terminal
+
+	isGranted bool // whether the item is granted by now
 }
 
 // overHTTP is the transport of the clients that [[clients]] is about.
 const overHTTP = "http"
 
 // granted is the remedy of what the config grants by now.
-func granted(why string) Remedy { return Remedy{Why: "granted now: " + why} }
+func granted(why string) Remedy { return Remedy{Why: "granted now: " + why, isGranted: true} }
 
 // Finder finds remedies in one state of the config.
 type Finder struct {
@@ -109,10 +111,7 @@ func (f *Finder) explain(r Refusal) Remedy {
 	if find == nil {
 		return Remedy{}
 	}
-	client, why := f.clientOf(r, &q)
-	if why != "" {
-		return Remedy{Why: why}
-	}
+	client, unknown := f.clientOf(r, &q)
 	found := Remedy{}
 	if plugin, reason := client.plugin(f.view, whole); whole.Problem != "" {
 		found.Why, q = "the plugin is left out: "+whole.Problem, explain.Question{Plugin: whole.Name}
@@ -124,6 +123,10 @@ func (f *Finder) explain(r Refusal) Remedy {
 	} else {
 		s.client, s.plugin, s.about = client, plugin, explain.SubjectOf(f.options, f.view, plugin)
 		found = find()
+	}
+	// Tables of [[clients]] only narrow: what the rest of the config withholds, it withholds from every client.
+	if isOfLimit := limitKeys[engine.Code(r.Code)] != "" || strings.HasPrefix(r.Code, "approval_"); unknown != "" && (isOfLimit || found.isGranted || found.Why == "") {
+		return Remedy{Why: unknown}
 	}
 	if !whole.IsHost() {
 		found.Command = command(f.options, q)
@@ -222,9 +225,9 @@ func isLocalPath(path string) bool {
 	return filepath.IsAbs(path) && !strings.HasPrefix(path, "//") && !strings.HasPrefix(path, `\\`)
 }
 
-// clientOf returns the client of a refusal, which it adds to q; nil if no table of [[clients]] is about it. why is the reason why it cannot
+// clientOf returns the client of a refusal, which it adds to q; nil if no table of [[clients]] is about it. unknown is the reason why it cannot
 // tell what decides for the client; empty if it can.
-func (f *Finder) clientOf(r Refusal, q *explain.Question) (c *client, why string) {
+func (f *Finder) clientOf(r Refusal, q *explain.Question) (c *client, unknown string) {
 	p := &call.Principal{ID: r.Principal}
 	switch {
 	case len(f.view.Clients.Tables) == 0: // all clients get the same

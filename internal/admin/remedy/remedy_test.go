@@ -349,6 +349,22 @@ path = "../plugins/second"
 	}
 }
 
+// TestWhatTheConfigWithholdsFromAllNeedsNoClient has clients of which it is not known which table decides for them, tables that match some of them, and a limit,
+// which a table can reduce.
+func TestWhatTheConfigWithholdsFromAllNeedsNoClient(t *testing.T) {
+	_, f := installation(t, "[[clients]]\nname = \"dev\"\nmatch = { tokens = [\"dev-*\"] }\n[[plugins]]\npath = \"../plugins/first\"\ndeny_tools = [\"first_write\"]\n")
+	for _, principal := range []string{"local", "token:gone", "oauth:0123"} {
+		if r := f.Find(Refusal{Method: "tools/call", Plugin: "first", Tool: "first_write", Code: "not_granted", Principal: principal}); r.Key != "deny_tools" || !strings.Contains(r.Why, "denied by deny_tools") || r.Command == "" {
+			t.Errorf("%s: got %+v", principal, r)
+		}
+		for _, refused := range []Refusal{{Method: "tools/call", Plugin: "first", Tool: "first_read", Code: "not_granted"}, {Method: "tools/call", Plugin: "first", Tool: "first_read", Code: "timeout"}} {
+			if refused.Principal = principal; len(f.Find(refused).At) > 0 {
+				t.Errorf("%+v: got %+v", refused, f.Find(refused))
+			}
+		}
+	}
+}
+
 // TestCommandsChooseTheSameConfig has the flags with which `bulkhead ui` was started.
 func TestCommandsChooseTheSameConfig(t *testing.T) {
 	w, f := installation(t, "[[plugins]]\npath = \"../plugins/first\"\n")
