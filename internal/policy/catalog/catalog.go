@@ -27,7 +27,8 @@ type Catalog struct {
 	// Conflicts are the names that two plugins claim. At least one of the two plugins does not offer the name.
 	Conflicts []Conflict
 
-	isAlone bool // whether a single plugin is served, under its own name
+	others  []*Plugin // of the view of a client: the plugins that its table does not allow, and those that are left out
+	isAlone bool      // whether a single plugin is served, under its own name
 	tools   map[string]*Tool
 	claims                // the plugins' claims on prompts and resources
 	host    *hosttool.Set // the host's own tools; nil if there are none

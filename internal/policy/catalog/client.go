@@ -20,6 +20,7 @@ func (c *Catalog) For(client *config.Client, dir string) *Catalog {
 	views := map[*Plugin]*Plugin{} // the plugins of view, by those of c
 	for _, p := range c.Plugins {
 		if client != nil && (p.Problem != "" || !p.IsHost() && !client.AllowsPlugin(p.Name)) {
+			view.others = append(view.others, p)
 			continue
 		}
 		narrowed := c.PluginFor(p, client, dir)

@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 )
 
 // clientsWorld has plugins that compete for the tool same, the prompt x and the resources n://.
@@ -149,6 +150,15 @@ func TestClientIsToldNothingOfOthers(t *testing.T) {
 	}
 	if len(view.Plugins[0].Problems) > 0 {
 		t.Errorf("the client is told %v", view.Plugins[0].Problems)
+	}
+	for name, want := range map[string]string{"a_writes": "not_granted a", "same": "not_granted b", "c_reads": "left_out c", "none": "unknown"} { // of the audit log
+		code, p := view.Refusal(call.Request{Method: "tools/call", Name: name})
+		if p != nil {
+			code += " " + p.Name
+		}
+		if code != want {
+			t.Errorf("%s is refused as %s, want %s", name, code, want)
+		}
 	}
 }
 

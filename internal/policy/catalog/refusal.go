@@ -23,11 +23,11 @@ const (
 // Unknown. A plugin whose prompts or resources are known only at call time is assumed to have every one that no plugin claims.
 func (c *Catalog) Refusal(r call.Request) (string, *Plugin) {
 	var leftOut, withheld *Plugin
-	for _, p := range c.Plugins {
+	for i, p := range slices.Concat(c.Plugins, c.others) {
 		switch claimed, dynamic := p.has(r); {
 		case claimed && p.Problem != "":
 			leftOut = p
-		case claimed && !p.grants(r):
+		case claimed && (i >= len(c.Plugins) || !p.grants(r)):
 			return NotGranted, p
 		case dynamic && p.Problem == "" && !p.grants(r):
 			withheld = p
