@@ -267,6 +267,9 @@ func (p summaryPage) refused(all []history.Refused) {
 		if r.Example != "" {
 			what += " " + oneLine(r.Example)
 		}
+		if r.Several {
+			what += ", the latest of several"
+		}
 		why := oneLine(r.Code)
 		if r.Reason != "" {
 			why += ", " + oneLine(r.Reason)

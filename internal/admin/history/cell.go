@@ -31,6 +31,7 @@ const (
 	maxKeys     = 256 // keys of an hour
 	maxCodes    = 32
 	maxRefusals = 16
+	maxTargets  = 8 // refusals after which the targets of one cause are not told apart
 )
 
 // Stats are the calls of a Key in a time.
@@ -48,12 +49,13 @@ type Stats struct {
 	Table     string                  `json:"table,omitempty"` // of [[clients]] that has decided about the latest; empty: none, or it is not known
 }
 
-// Refusal is what was refused for one reason: a call, a request for what is not offered, an HTTP request, or an operation of a module.
+// Refusal is one thing that was refused for one reason: a call, a request for what is not offered, an HTTP request, or an operation of a module.
 type Refusal struct {
 	Op      string    `json:"op,omitempty"` // host operation; empty: the request or call itself
 	Code    string    `json:"code"`
 	Reason  string    `json:"reason,omitempty"`
-	Example string    `json:"example,omitempty"` // target of the latest operation, or name that was requested
+	Example string    `json:"example,omitempty"` // target of the operation, or name that was requested
+	Several bool      `json:"several,omitempty"` // whether there are other targets or names too, and Example is the latest
 	Count   int64     `json:"count"`
 	Last    time.Time `json:"last"`
 	// LastPrincipal and LastClient are those of the latest one. They are not stored, since the Key of the Stats has them.
@@ -230,16 +232,30 @@ func (s *Stats) fail(code string, calls int64) {
 	add(&s.Codes, code, calls)
 }
 
-// refuse counts refusals.
-func (s *Stats) refuse(r Refusal) {
-	same := func(known Refusal) bool {
+// find returns the index in s.Refused that counts a refusal, -1 if there is none yet, and the refusal as it is counted. A target that was not told
+// apart from others once never is.
+func (s *Stats) find(r Refusal) (int, Refusal) {
+	hasCause := func(known Refusal) bool {
 		return known.Op == r.Op && known.Code == r.Code && known.Reason == r.Reason
 	}
+	same := func(known Refusal) bool {
+		return hasCause(known) && known.Several == r.Several && (r.Several || known.Example == r.Example)
+	}
 	i := slices.IndexFunc(s.Refused, same)
-	if i < 0 && len(s.Refused) >= maxRefusals {
-		r.Op, r.Code, r.Reason, r.Example, r.LastPrincipal, r.LastClient = "", Other, "", "", "", ""
+	if i < 0 && len(s.Refused) >= maxTargets && slices.ContainsFunc(s.Refused, hasCause) {
+		r.Several = true
 		i = slices.IndexFunc(s.Refused, same)
 	}
+	if i < 0 && len(s.Refused) >= maxRefusals {
+		r.Op, r.Code, r.Reason, r.Example, r.Several, r.LastPrincipal, r.LastClient = "", Other, "", "", false, "", ""
+		i = slices.IndexFunc(s.Refused, same)
+	}
+	return i, r
+}
+
+// refuse counts refusals.
+func (s *Stats) refuse(r Refusal) {
+	i, r := s.find(r)
 	if i < 0 {
 		s.Refused = append(s.Refused, r)
 		return

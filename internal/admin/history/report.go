@@ -92,15 +92,15 @@ type Refused struct {
 	Clients int `json:"clients,omitempty"` // that were refused it; 0: not known
 }
 
-// Refused returns what was refused, the most frequent first.
+// Refused returns what was refused, the most frequent first, and of these the latest.
 func (s *Summary) Refused() []Refused {
 	var all []Refused
 	for _, row := range s.Tools {
-		for _, r := range row.Stats.Refused {
-			all = append(all, Refused{row.Key, r, len(row.callers[cause{r.Op, r.Code, r.Reason}])})
+		for i, r := range row.Stats.Refused {
+			all = append(all, Refused{row.Key, r, len(row.callers[i])})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Refused) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(all, func(a, b Refused) int { return cmp.Or(cmp.Compare(b.Count, a.Count), b.Last.Compare(a.Last)) })
 	return all
 }
 

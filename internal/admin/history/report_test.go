@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
@@ -51,6 +53,44 @@ func TestRefusedCountsClients(t *testing.T) {
 	}
 	if got["not_granted"] != 2 || got["unknown"] != 1 {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestRefusalsAreToldApartByTarget has two clients with targets of their own, calls of names that no plugin has, and more targets than are told apart, in two hours.
+func TestRefusalsAreToldApartByTarget(t *testing.T) {
+	f := newFixture(t)
+	refuse := func(hours int, principal, tool, target string) {
+		at, plugin, operations := now.Add(time.Duration(-hours)*time.Hour).Format(time.RFC3339), "", ""
+		if target != "" {
+			plugin, operations = "p", fmt.Sprintf(`,"operations":[{"op":"file/open","target":%q,"outcome":"denied"}]`, target)
+		}
+		f.append(fmt.Sprintf(`{"time":%q,"kind":"refused","plugin":%q,"method":"tools/call","tool":%q,"principal":%q,"outcome":"denied","code":"denied"%s}`+"\n", at, plugin, tool, principal, operations))
+	}
+	got := func() map[string]string {
+		all := map[string]string{}
+		for _, r := range f.summary(Query{}).Refused() {
+			all[r.Example] += fmt.Sprintf("%d of %d by %s, several: %v; ", r.Count, r.Clients, r.LastPrincipal, r.Several)
+		}
+		return all
+	}
+	refuse(3, "token:a", "read", "/etc/passwd")
+	refuse(2, "token:a", "read", "/etc/passwd")
+	refuse(2, "token:b", "read", "/home/.ssh")
+	refuse(2, "token:b", "nosuch", "")
+	refuse(2, "token:b", "other", "")
+	want := map[string]string{
+		"/etc/passwd": "2 of 1 by token:a, several: false; ", "/home/.ssh": "1 of 1 by token:b, several: false; ",
+		"nosuch": "1 of 1 by token:b, several: false; ", "other": "1 of 1 by token:b, several: false; ",
+	}
+	if diff := cmp.Diff(want, got()); diff != "" {
+		t.Error(diff)
+	}
+	for i := range 100 {
+		refuse(2-i%2, []string{"token:a", "token:c"}[i%2], "read", fmt.Sprintf("/x/%02d", i))
+	}
+	all := got()
+	if len(all) > maxTargets+3 || all["/x/99"] != "94 of 3 by token:c, several: true; " {
+		t.Errorf("%d targets, of which the last one is %s: %q", len(all), all["/x/99"], all)
 	}
 }
 

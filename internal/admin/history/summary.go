@@ -46,7 +46,7 @@ type Row struct {
 	Stats
 	Series []int64 // calls of each step
 
-	callers map[cause]map[Key]bool // whom was refused what, of a tool
+	callers map[int]map[Key]bool // who was refused what, of a tool, by the index of the refusal
 }
 
 // steps are the durations of steps.
@@ -200,20 +200,17 @@ func (s *summarizing) add(begin time.Time, h *hour) {
 	}
 }
 
-// cause is what tells refusals of a tool apart.
-type cause struct{ op, code, reason string }
-
-// noteCallers adds who was refused something in c.
+// noteCallers adds who was refused something in c, which was merged already.
 func (r *Row) noteCallers(c *cell) {
 	for _, refused := range c.Refused {
-		why := cause{refused.Op, refused.Code, refused.Reason}
+		i, _ := r.find(refused)
 		if r.callers == nil {
-			r.callers = map[cause]map[Key]bool{}
+			r.callers = map[int]map[Key]bool{}
 		}
-		if r.callers[why] == nil {
-			r.callers[why] = map[Key]bool{}
+		if r.callers[i] == nil {
+			r.callers[i] = map[Key]bool{}
 		}
-		r.callers[why][Key{Principal: c.Principal, Client: c.Client}] = true
+		r.callers[i][Key{Principal: c.Principal, Client: c.Client}] = true
 	}
 }
 
