@@ -76,10 +76,12 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 		return err
 	}
 	h.dispatcher.Warm(ctx)
-	secrets.changed = func() { h.dispatcher.RecordEvent(audit.KindTokens, "change", audit.OK, "") }
+	secrets.changed = func() {
+		h.dispatcher.RecordEvent(audit.Record{Kind: audit.KindTokens, Method: "change", Outcome: audit.OK})
+	}
 	secrets.watch(ctx)
-	h.dispatcher.RecordEvent(audit.KindServer, "start", audit.OK, listener.Addr().String())
-	defer h.dispatcher.RecordEvent(audit.KindServer, "end", audit.OK, listener.Addr().String())
+	h.dispatcher.RecordEvent(audit.Record{Kind: audit.KindServer, Method: "start", Outcome: audit.OK, Address: listener.Addr().String()})
+	defer h.dispatcher.RecordEvent(audit.Record{Kind: audit.KindServer, Method: "end", Outcome: audit.OK, Address: listener.Addr().String()})
 
 	url := "http://" + listener.Addr().String() + httpserver.Path
 	if at.encrypted {

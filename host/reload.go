@@ -50,7 +50,7 @@ func (h *Host) reloadLocked(ctx context.Context, unchanged hclog.Level) error {
 		h.options.Log.Log(unchanged, notChanged)
 	} else {
 		h.options.Log.Error("a change of the configuration is rejected, and the previous configuration stays in force", "reason", reason)
-		h.dispatcher.RecordEvent(audit.KindPolicy, "change", audit.Denied, "")
+		h.dispatcher.RecordEvent(audit.Record{Kind: audit.KindPolicy, Method: "change", Outcome: audit.Denied, Reason: reason})
 		h.gateway.Warn("bulkhead", "a change of the configuration is rejected, and the previous configuration stays in force: "+reason)
 	}
 	h.rejectedReason = reason
@@ -152,7 +152,7 @@ func (h *Host) apply(ctx context.Context, old *catalog.Catalog, projects []*cata
 	h.dispatcher.Apply(executed)
 	h.applyViews(served)
 	if next := projects[0]; !next.ServesSame(old) {
-		h.dispatcher.RecordEvent(audit.KindPolicy, "change", audit.OK, "")
+		h.dispatcher.RecordEvent(audit.Record{Kind: audit.KindPolicy, Method: "change", Outcome: audit.OK})
 		h.reportChange(old, next)
 	}
 	return nil

@@ -32,8 +32,8 @@ func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := h.checkAuditOutput(h.catalog().Found); err != nil {
 		return err
 	}
-	h.dispatcher.RecordEvent(audit.KindServer, "start", audit.OK, "")
-	defer h.dispatcher.RecordEvent(audit.KindServer, "end", audit.OK, "")
+	h.dispatcher.RecordEvent(audit.Record{Kind: audit.KindServer, Method: "start", Outcome: audit.OK})
+	defer h.dispatcher.RecordEvent(audit.Record{Kind: audit.KindServer, Method: "end", Outcome: audit.OK})
 	end, err := h.observe(ctx, nil)
 	if err != nil {
 		return err

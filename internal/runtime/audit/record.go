@@ -60,7 +60,7 @@ type Record struct {
 	Via       string // tool of the host through which the client called Tool; empty: none
 	Outcome   Outcome
 	Code      string // code of the failure
-	Reason    string // why an HTTP request was refused, in words of the host
+	Reason    string // why an HTTP request was refused, or a change of policy rejected, in words of the host
 
 	Duration time.Duration
 	Fuel     uint64

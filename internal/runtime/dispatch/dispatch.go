@@ -172,15 +172,15 @@ func (d *Dispatcher) ReportHTTPRefusal(r httpserver.Refusal) {
 		Code: r.Code, Reason: r.Reason, Further: r.Further})
 }
 
-// RecordEvent records what happened to the server as a whole, if an audit log is kept.
-func (d *Dispatcher) RecordEvent(kind audit.Kind, method string, outcome audit.Outcome, address string) {
+// RecordEvent records what happened to the server as a whole, if an audit log is kept. It adds the ID, and the config to a change of policy.
+func (d *Dispatcher) RecordEvent(record audit.Record) {
 	g := d.acquire()
 	defer g.release()
 	if g.audit == nil {
 		return
 	}
-	record := audit.Record{Kind: kind, ID: g.audit.NewID(), Method: method, Outcome: outcome, Address: address}
-	if c := g.catalog(); kind == audit.KindPolicy && len(c.Files) > 0 {
+	record.ID = g.audit.NewID()
+	if c := g.catalog(); record.Kind == audit.KindPolicy && len(c.Files) > 0 {
 		record.Config, record.Digest = c.Config, c.Files[0].SHA256
 	}
 	_ = g.write(record) // the log counts lost records
