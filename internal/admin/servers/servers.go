@@ -3,6 +3,7 @@ package servers
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/remedy"
@@ -77,7 +78,14 @@ func (w *Watcher) Look(ctx context.Context) (*Servers, error) {
 		}{{&one.Refusals, snapshot.Refused}, {&one.LimitsHit, snapshot.Limits}} {
 			for i, e := range list.from {
 				r := Refusal{Event: e}
-				if i < maxExplained && w.view != nil && snapshot.Config == w.view.Config {
+				switch {
+				case w.view == nil:
+					r.Why = "the config in force for this page is not valid: see Doctor"
+				case snapshot.Config != w.view.Config:
+					r.Why = "the server has another config than this page"
+				case i >= maxExplained:
+					r.Why = fmt.Sprintf("only the newest %d are explained", maxExplained)
+				default:
 					r.Remedy = w.finder.Find(remedy.Refusal{
 						Plugin: e.Plugin, Method: e.Method, Tool: e.Tool, Principal: e.Principal, Transport: snapshot.Transport, Op: e.Op, Target: e.Target, Code: e.Code,
 						Elsewhere: w.elsewhere(snapshot.ProjectDir, e.Project),

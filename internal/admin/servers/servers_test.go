@@ -66,6 +66,22 @@ func TestRefusalsHaveRemedies(t *testing.T) {
 	}
 }
 
+func TestOlderRefusalsSayThatTheyAreNotExplained(t *testing.T) {
+	_, o, state := installation(t, "[[plugins]]\npath = \"../plugins/first\"\nhttp = []\n", "work")
+	for range maxExplained + 2 {
+		state.Record(&audit.Record{Kind: audit.KindRefused, Plugin: "first", Operations: []audit.Operation{{Op: "http/fetch", Target: "https://a.example"}}})
+	}
+	got, err := NewWatcher(o).Look(t.Context())
+	if err != nil || len(got.Servers) != 1 || len(got.Servers[0].Refusals) != maxExplained+2 {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	for i, r := range got.Servers[0].Refusals {
+		if isNew := i < maxExplained; isNew != (r.Key == "http") || isNew == strings.Contains(r.Why, "only the newest 20") {
+			t.Errorf("%d: got %+v", i, r.Remedy)
+		}
+	}
+}
+
 // TestOtherConfigExplainsNothing has a server with another config than the one that is in force here.
 func TestOtherConfigExplainsNothing(t *testing.T) {
 	w, o, state := installation(t, "[[plugins]]\npath = \"../plugins/first\"\n", "work")
@@ -73,7 +89,7 @@ func TestOtherConfigExplainsNothing(t *testing.T) {
 	o.ConfigFile = "other.toml"
 	state.Record(&audit.Record{Kind: audit.KindRefused, Plugin: "first", Operations: []audit.Operation{{Op: "git/branch"}}})
 	got, err := NewWatcher(o).Look(t.Context())
-	if err != nil || len(got.Servers) != 1 || len(got.Servers[0].Refusals) != 1 || got.Servers[0].Refusals[0].Command != "" {
+	if err != nil || len(got.Servers) != 1 || len(got.Servers[0].Refusals) != 1 || got.Servers[0].Refusals[0].Command != "" || !strings.Contains(got.Servers[0].Refusals[0].Why, "another config") {
 		t.Errorf("%v, %+v", err, got)
 	}
 }
