@@ -103,3 +103,11 @@ func TestCallersCannotLookLikePrincipals(t *testing.T) {
 		}
 	}
 }
+
+func TestSummaryEndsNow(t *testing.T) {
+	f := newFixture(t)
+	f.append(fmt.Sprintf(`{"time":%q,"kind":"call","id":"1","plugin":"p","tool":"t","outcome":"ok"}`+"\n", now.Add(-time.Minute).Format(time.RFC3339)))
+	if s := f.summary(Query{}); !s.To.Equal(now) || s.Total.Calls != 1 || len(s.Series) != 1 {
+		t.Errorf("it ends at %s with %d calls in %d steps", s.To, s.Total.Calls, len(s.Series))
+	}
+}

@@ -27,7 +27,7 @@ const maxRows = 1000
 
 // Summary is what calls of a time have in common.
 type Summary struct {
-	From, To time.Time     // full hours
+	From, To time.Time     // a full hour, and the end of the query, whose hour is counted as a whole
 	Since    time.Time     // of the first record of the history; zero: there is none
 	Step     time.Duration // of the series
 	Series   []Stats       // the calls of each step, the first of which begins at From
@@ -138,6 +138,7 @@ func (h *History) repair(ctx context.Context, part string) error {
 type summarizing struct {
 	Summary
 	query audit.Query
+	until time.Time
 	rows  [3]map[Key]*Row // of tools, plugins and clients
 }
 
@@ -149,6 +150,7 @@ func newSummarizing(st *state, q Query, now time.Time) *summarizing {
 	if !q.Until.IsZero() {
 		s.To = q.Until
 	}
+	s.until = s.To
 	if to := s.To.Truncate(time.Hour); to.Before(s.To) {
 		s.To = to.Add(time.Hour)
 	}
@@ -238,6 +240,7 @@ func (s *summarizing) result() *Summary {
 			return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Refusals(), a.Refusals()), a.compare(b.Key))
 		})
 	}
+	s.To = s.until
 	return &s.Summary
 }
 
