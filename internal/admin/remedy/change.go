@@ -47,7 +47,7 @@ func (s *subject) path() Remedy {
 	switch rule := sandbox.Rule(decisive.Rule); {
 	case rule == sandbox.RuleOutside && decisive.Mount == "":
 		access := manifest.Read
-		if slices.Contains(fileWrites, op) {
+		if slices.Contains(fileWrites, op) || s.toolWrites() { // which may look at a file before it writes it
 			access = manifest.ReadWrite
 		}
 		s.allowDirectory(&found, dir, access, target)
@@ -60,6 +60,15 @@ func (s *subject) path() Remedy {
 		}
 	}
 	return found
+}
+
+// toolWrites reports whether the tool that was called is one that writes.
+func (s *subject) toolWrites() bool {
+	if offerOf(s.refused.Method) != offersTools {
+		return false
+	}
+	t, _ := s.toolRule()
+	return t != nil && t.Write
 }
 
 // isOfPath reports whether a grant of a directory in a granted one may show what the pattern hides, since patterns are relative to each of them.
@@ -109,6 +118,12 @@ func (s *subject) allowDirectory(r *Remedy, dir string, access manifest.Access, 
 	}
 	if r.Key, r.Allow = "fs", listOf(config.Plugin{FS: list}); isListed {
 		r.Allow = itemOf(config.Plugin{FS: []manifest.FS{item}})
+	}
+	if dir != target {
+		r.Why += "; fs names directories, so that all of " + dir + " would be granted"
+	}
+	if access == manifest.ReadWrite && !slices.Contains(fileWrites, s.refused.Op) {
+		r.Why += `; access = "r" suffices if the tool only reads there`
 	}
 }
 

@@ -110,7 +110,8 @@ var refusals = map[string]struct {
 
 	// files
 	"a file outside":                 {"", "", "", file("file/stat", "$W/other/f"), "work/bulkhead.toml:1", "fs", `[{ path = "${project}", access = "rw" }, { path = "$W/other", access = "r" }]`, "not in any directory", false},
-	"a file outside of a list":       {"fs = []\n", "", "", file("file/stat", "$W/other/f"), "work/bulkhead.toml:3", "fs", `{ path = "$W/other", access = "r" }`, "not in any directory", false},
+	"a file outside of a list":       {"fs = []\n", "", "", file("file/stat", "$W/other/f"), "work/bulkhead.toml:3", "fs", `{ path = "$W/other", access = "r" }`, "all of $W/other would be granted", false},
+	"a file of a tool that writes":   {"fs = []\n", "", "", Refusal{Method: "tools/call", Plugin: "first", Tool: "first_write", Code: "denied", Op: "file/lstat", Target: "$W/other/f"}, "work/bulkhead.toml:3", "fs", `{ path = "$W/other", access = "rw" }`, `access = "r" suffices if`, false},
 	"a change outside":               {"fs = []\n", "", "", file("file/unlink", "$W/other/f"), "work/bulkhead.toml:3", "fs", `{ path = "$W/other", access = "rw" }`, "not in any directory", false},
 	"a directory outside":            {"fs = []\n", "", "", file("file/scan", "$W/other/d"), "work/bulkhead.toml:3", "fs", `{ path = "$W/other/d", access = "r" }`, "not in any directory", false},
 	"a read-only directory":          {"fs = [{ path = '${project}', access = 'r' }]\n", "", "", file("file/open", "$W/work/x"), "work/bulkhead.toml:3", "fs", `{ path = "${project}", access = "rw" }`, "read-only", false},
@@ -146,7 +147,7 @@ var refusals = map[string]struct {
 	"a web server beyond the ceiling":                {"http = []\n", "", "[ceiling]\nhttp = []\n", file("http/fetch", "https://a.example"), "", "", "", "not in http", false},
 	"a web server that the ceiling cuts":             {"http = ['https://a.example']\n", "", "[ceiling]\nhttp = []\n", file("http/fetch", "https://a.example"), "etc/bulkhead.toml:2", "", "", "ceiling.http", false},
 	"a web server that is not asked for":             {"", "[[plugins]]\npath = '../plugins/second'\n", "", Refusal{Plugin: "second", Op: "http/fetch", Target: "https://c.example", Code: "denied"}, "", "", "", "does not ask for it", false},
-	"a repository":                                   {"git = []\n", "", "", file("git/current_branch", "$W/other"), "work/bulkhead.toml:3", "git", "", "", false},
+	"a repository":                                   {"git = []\n", "", "", file("git/current_branch", "$W/other"), "work/bulkhead.toml:3", "git", "", "in no repository granted to first", false},
 	"a repository beside one that is cut":            {"git = []\n", "", "[ceiling]\ngit = []\n", file("git/current_branch", "$W/other"), "work/bulkhead.toml:3", "git", "", "", false},
 	"a repository that is granted now":               {"", "", "", file("git/current_branch", "$W/work"), "", "", "", "", false},
 	"a change of a repository":                       {"", "", "", file("git/commit_branch", "$W/work"), "work/bulkhead.toml:1", "git", "", `access = "r"`, false},
@@ -241,7 +242,7 @@ func TestRefusalsHaveWhatDecides(t *testing.T) {
 			if len(r.At) > 0 {
 				at = fmt.Sprintf("%s:%d", strings.TrimPrefix(r.At[0].File, w.Dir+"/"), r.At[0].Line)
 			}
-			if at != c.at || r.Key != c.key || r.Allow != in.Replace(c.allow) || !strings.Contains(r.Why, c.why) || (r.Command == "") != c.silent {
+			if at != c.at || r.Key != c.key || r.Allow != in.Replace(c.allow) || !strings.Contains(r.Why, in.Replace(c.why)) || (r.Command == "") != c.silent {
 				t.Errorf("got %q, the line %s, the key %q, which needs %q, and the command %q", r.Why, at, r.Key, r.Allow, r.Command)
 			}
 			if strings.ContainsAny(r.Command, "\u202e") || strings.Contains(r.Command, " $(") || strings.Contains(r.Why, "reaches the file only") {

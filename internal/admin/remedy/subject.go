@@ -159,8 +159,10 @@ func (s *subject) git() Remedy {
 	}
 	i := slices.IndexFunc(s.plugin.Grant.Git, func(g config.Git) bool { return !ofRemote && contains(g.Repo) })
 	switch {
-	case i < 0:
+	case i < 0 && ofRemote:
 		return s.decides("git", "")
+	case i < 0:
+		return s.decides("git", "it is in no repository granted to "+s.about.Manifest.Name)
 	case s.plugin.Grant.Git[i].Access.Covers(need): // but something in it is not granted, such as the target of a symbolic link
 		return Remedy{}
 	case s.whole.Entry.ReadOnly:
