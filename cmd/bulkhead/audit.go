@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/remedy"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -72,7 +73,7 @@ Exit codes: 0 success; 1 lines were skipped; 2 usage error, or no audit log is c
 	f.BoolVarP(&a.follow, "follow", "f", false, "wait for further records")
 	f.StringArrayVar(&a.query.Plugins, "plugin", nil, "`name` of a plugin, repeatable")
 	f.StringArrayVar(&a.query.Tools, "tool", nil, "`name` of a tool or prompt, or URI; * at the end stands for any rest; repeatable")
-	f.StringArrayVar(&a.query.Clients, "client", nil, "`client`: the principal (token:ID, oauth:HEX, bearer, local) or the name that a client\nreports; * at the end stands for any rest; repeatable")
+	f.StringArrayVar(&a.query.Clients, "client", nil, "`client`: the name of a token, the principal (token:ID, oauth:HEX, bearer, local) or the name\nthat a client reports; * at the end stands for any rest; repeatable")
 	f.StringArrayVar(&a.outcomes, "outcome", nil, "`outcome`: "+strings.Join(outcomes(), ", ")+"; repeatable")
 	f.StringVar(&a.since, "since", "", "earliest `time`: a duration back from now (30m, 1h, 7d), a date (2026-11-22),\na local time as it is shown (2026-11-22 10:00:00), or RFC 3339 (2026-11-22T10:00:00Z)")
 	f.IntVar(&a.query.Limit, "limit", 0, "at most the newest `n` records (default: all); with --summary, at most n rows of each table (default 10)")
@@ -104,6 +105,8 @@ func (a *auditCommand) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
+	finder := remedy.New(a.host, nil)
+	a.query.Clients = finder.Selectors(a.query.Clients)
 	if a.summary {
 		return a.summarize(ctx, file, stdout, stderr)
 	}
@@ -119,6 +122,7 @@ func (a *auditCommand) run(ctx context.Context, stdout, stderr io.Writer) error 
 		if a.asJSON {
 			return printRecord(stdout, e)
 		}
+		e.Principal = finder.Named(e.Principal)
 		_, err := io.WriteString(stdout, formatEntry(style, e)+"\n")
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/remedy"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
@@ -30,7 +31,7 @@ type auditSummary struct {
 	Plugins []summaryRow      `json:"plugins"`
 	Clients []summaryRow      `json:"clients"`
 	Failed  []history.Failed  `json:"failed"`
-	Refused []history.Refused `json:"refused"`
+	Refused []refusedRow      `json:"refused"`
 	Unused  *unusedTools      `json:"unused,omitempty"` // absent without a config, and for selected clients
 	Lost    int64             `json:"lost"`             // records that could not be written
 	Damaged int64             `json:"damaged"`          // lines that are no records
@@ -44,6 +45,13 @@ type summaryRow struct {
 	history.Key
 	history.Figures
 	Series []int64 `json:"series"` // calls of each step
+}
+
+// refusedRow is what was refused.
+type refusedRow struct {
+	history.Refused
+	Who string `json:"last_who,omitempty"` // who was refused the latest, for people
+	Why string `json:"why,omitempty"`      // what decides now
 }
 
 // unusedTools are tools that are granted and were not used.
@@ -80,7 +88,11 @@ func (a *auditCommand) summarize(ctx context.Context, file string, stdout, stder
 	if err != nil {
 		return err
 	}
-	r := newAuditSummary(file, s)
+	finder := remedy.New(a.host, nil)
+	if a.file == "" {
+		finder = remedy.Look(a.host)
+	}
+	r := newAuditSummary(file, s, finder)
 	if a.file == "" && len(a.query.Clients) == 0 { // a client may be granted less, and tools that it does not use may be used by others
 		if r.Unused, err = a.unused(ctx, h); err != nil {
 			return err
@@ -94,17 +106,25 @@ func (a *auditCommand) summarize(ctx context.Context, file string, stdout, stder
 		glyphs = chart.Blocks
 	}
 	return printPage(stdout, func(w page) {
-		summaryPage{page: w, glyphs: glyphs, width: width, rows: cmp.Or(a.query.Limit, 10)}.print(r)
+		summaryPage{page: w, glyphs: glyphs, width: width, cut: term.IsTerminal(stdout), rows: cmp.Or(a.query.Limit, 10), name: func(k history.Key) string {
+			if k.Plugin == history.Other {
+				return k.Caller()
+			}
+			return finder.Who(k.Principal, k.Client)
+		}}.print(r)
 	})
 }
 
-func newAuditSummary(file string, s *history.Summary) auditSummary {
+func newAuditSummary(file string, s *history.Summary, finder *remedy.Finder) auditSummary {
 	r := auditSummary{
-		Log: file, From: s.From, To: s.To, Begins: s.Since, Step: int64(s.Step.Seconds()), Total: s.Total.Figures(), Failed: s.Failed(), Refused: s.Refused(), Lost: s.Lost, Damaged: s.Damaged, Outside: s.Outside,
+		Log: file, From: s.From, To: s.To, Begins: s.Since, Step: int64(s.Step.Seconds()), Total: s.Total.Figures(), Failed: s.Failed(), Refused: []refusedRow{}, Lost: s.Lost, Damaged: s.Damaged, Outside: s.Outside,
 		Tools: summaryRows(s.Tools), Plugins: summaryRows(s.Plugins), Clients: summaryRows(s.Clients), slowest: summaryRows(s.Slowest()), gaps: s.Gaps(),
 	}
 	for i := range s.Series {
 		r.Series = append(r.Series, s.Series[i].Figures())
+	}
+	for _, refused := range s.Refused() {
+		r.Refused = append(r.Refused, refusedRow{refused, finder.Who(refused.LastPrincipal, refused.LastClient), finder.OfHistory(refused).Why})
 	}
 	return r
 }
@@ -140,7 +160,17 @@ type summaryPage struct {
 	page
 	glyphs chart.Glyphs
 	width  int
-	rows   int // of each table
+	cut    bool                     // whether names are cut to the width
+	rows   int                      // of each table
+	name   func(history.Key) string // of a client
+}
+
+// fit cuts a text to what the width leaves beside other columns, but for a number of bytes.
+func (p summaryPage) fit(text string, others, least int) string {
+	if !p.cut {
+		return text
+	}
+	return visible.Truncate(text, max(least, p.width-others))
 }
 
 // column is a column of numbers.
@@ -176,7 +206,7 @@ func (p summaryPage) print(r auditSummary) {
 	p.series(r)
 	p.table("tools", "calls", r.Tools, []column{callsColumn, errorsColumn, refusedColumn, durations[0], durations[1], durations[2], tokensColumn}, history.Key.Called)
 	p.table("slowest", "p95", r.slowest, []column{durations[0], durations[1], durations[2], callsColumn}, history.Key.Called)
-	p.table("clients", "calls", r.Clients, []column{callsColumn, errorsColumn, refusedColumn, tokensColumn}, history.Key.Caller)
+	p.table("clients", "calls", r.Clients, []column{callsColumn, errorsColumn, refusedColumn, tokensColumn}, p.name)
 	p.failed(r.Failed)
 	p.refused(r.Refused)
 	p.unused(r.Unused)
@@ -218,7 +248,6 @@ func (p summaryPage) table(title, by string, rows []summaryRow, columns []column
 	}
 	fmt.Fprintln(p, strings.TrimRight(line, " "))
 	const bar = 7
-	room := max(16, p.width-8*len(columns)-bar-1)
 	size := func(f history.Figures) int64 {
 		if by == "p95" {
 			return f.P95
@@ -231,7 +260,7 @@ func (p summaryPage) table(title, by string, rows []summaryRow, columns []column
 			line += fmt.Sprintf("%7s ", c.value(row.Figures))
 		}
 		drawn := p.glyphs.Bar(size(row.Figures), size(rows[0].Figures), bar)
-		fmt.Fprintf(p, "%s%s%s %s\n", line, drawn, strings.Repeat(" ", bar-utf8.RuneCountInString(drawn)), visible.Truncate(oneLine(name(row.Key)), room))
+		fmt.Fprintf(p, "%s%s%s %s\n", line, drawn, strings.Repeat(" ", bar-utf8.RuneCountInString(drawn)), p.fit(oneLine(name(row.Key)), 8*len(columns)+bar+1, 16))
 	}
 	p.more(len(rows))
 }
@@ -249,12 +278,12 @@ func (p summaryPage) failed(all []history.Failed) {
 	}
 	fmt.Fprintf(p, "\n%s\n%7s\n", p.style.Title("errors"), "times")
 	for _, f := range all[:min(p.rows, len(all))] {
-		fmt.Fprintf(p, "%7s %s  %s\n", chart.Count(f.Count), p.style.Bad(oneLine(f.Code)), visible.Truncate(oneLine(f.Called()), max(20, p.width-30)))
+		fmt.Fprintf(p, "%7s %s  %s\n", chart.Count(f.Count), p.style.Bad(oneLine(f.Code)), p.fit(oneLine(f.Called()), 30, 20))
 	}
 	p.more(len(all))
 }
 
-func (p summaryPage) refused(all []history.Refused) {
+func (p summaryPage) refused(all []refusedRow) {
 	if len(all) == 0 {
 		return
 	}
@@ -274,7 +303,15 @@ func (p summaryPage) refused(all []history.Refused) {
 		if r.Reason != "" {
 			why += ", " + oneLine(r.Reason)
 		}
-		fmt.Fprintf(p, "%7s %s  %s  %s\n", chart.Count(r.Count), r.Last.Local().Format(time.DateTime), p.style.Bad(why), visible.Truncate(what, max(20, p.width-32-utf8.RuneCountInString(why))))
+		fmt.Fprintf(p, "%7s %s  %s  %s\n", chart.Count(r.Count), r.Last.Local().Format(time.DateTime), p.style.Bad(why), p.fit(what, 32+utf8.RuneCountInString(why), 20))
+		who := oneLine(r.Who)
+		if r.Clients > 1 {
+			who += fmt.Sprintf(", one of %d clients", r.Clients)
+		}
+		if r.Why != "" {
+			who += ": " + oneLine(r.Why)
+		}
+		fmt.Fprintf(p, "%8s%s\n", "", p.fit(who, 8, 20))
 	}
 	p.more(len(all))
 }

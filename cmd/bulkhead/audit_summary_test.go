@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
@@ -141,6 +143,54 @@ access = "read"
 		if got := strings.Contains(out.String(), "one_read  no use recorded"); got != want {
 			t.Errorf("for the client %q, unused tools are shown: %v\n%s%s", client, got, out.String(), errs.String())
 		}
+	}
+}
+
+// TestClientsAreSelectedByTheNamesOfTheirTokens has a token, whose name the log does not have, and a refusal that the config decides.
+func TestClientsAreSelectedByTheNamesOfTheirTokens(t *testing.T) {
+	w := admintest.New(t)
+	w.Plugin(t, "one", "")
+	tokens, err := discovery.NamedTokens(w.Options().System)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, made, err := tokens.New(t.Context(), "ci-build", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := `{"time":%q,"kind":"refused","id":"1","plugin":"one","method":"tools/call","tool":"one_read","client":"runner","principal":%q,"outcome":"denied","code":"not_granted"}` + "\n"
+	at := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	w.Write(t, "audit.jsonl", fmt.Sprintf(line, at, made.PrincipalID())+fmt.Sprintf(line, at, "token:other"))
+	w.Config(t, "[audit]\nfile = '"+w.Path("audit.jsonl")+"'\n[[plugins]]\npath = \"../plugins/one\"\ndeny_tools = [\"one_read\"]\n")
+	long := "denied by deny_tools \"one_read\" (bulkhead.toml:5)"
+	for _, c := range []struct {
+		client  string
+		summary bool
+		want    []string
+	}{
+		{"ci-build", false, []string{"ci-build (" + made.PrincipalID() + ")"}}, {"ci-*", true, []string{"0 calls, 0 errors, 1 refused", "ci-build (" + made.PrincipalID() + "): " + long}},
+		{"", true, []string{"2 refused", "ci-build (" + made.PrincipalID() + ")", "one of 2 clients: " + long}},
+	} {
+		a := auditCommand{summary: c.summary, host: host.Options{ConfigFile: w.Path("work/bulkhead.toml"), System: w.Options().System}}
+		if c.client != "" {
+			a.query.Clients = []string{c.client}
+		}
+		var out, errs bytes.Buffer
+		if err := a.run(t.Context(), &out, &errs); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out.String(), want) || c.client != "" && strings.Contains(out.String(), "token:other") {
+				t.Errorf("%s: the output lacks %q, or has another client:\n%s", c.client, want, out.String())
+			}
+		}
+	}
+}
+
+func TestSummaryInAPipeCutsNothing(t *testing.T) {
+	target := "/" + strings.Repeat("long/", 40)
+	if text := summarize(t, false, `{"time":"%s","kind":"refused","plugin":"p","method":"tools/call","tool":"t","outcome":"denied","code":"denied","operations":[{"op":"file/open","target":"`+target+`","outcome":"denied"}]}`); !strings.Contains(text, target+"\n") {
+		t.Errorf("the output lacks %s:\n%s", target, text)
 	}
 }
 

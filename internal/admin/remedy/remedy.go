@@ -59,6 +59,12 @@ func New(o discovery.Options, view *catalog.Catalog) *Finder {
 	return &Finder{options: o, view: view, known: map[Refusal]Remedy{}}
 }
 
+// Look returns a Finder for the config in force. If that is not valid, which doctor explains, it only names clients.
+func Look(o discovery.Options) *Finder {
+	view, _ := catalog.Look(o)
+	return New(o, view)
+}
+
 // Find returns the remedy of a refusal.
 func (f *Finder) Find(r Refusal) Remedy {
 	found, ok := f.known[r]

@@ -1,17 +1,29 @@
 package remedy
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
 // Who names a client in the same form on every page: by what it reports if it has no principal of its own, and a token by its name too.
 func (f *Finder) Who(principal, client string) string {
+	if f.nameOf(principal) != "" {
+		return f.Named(principal)
+	}
+	return history.CallerKey(principal, client).Caller()
+}
+
+// Named returns a principal, after the name of the token that it stands for.
+func (f *Finder) Named(principal string) string {
 	if name := f.nameOf(principal); name != "" {
 		return name + " (" + principal + ")"
 	}
-	return history.CallerKey(principal, client).Caller()
+	return principal
 }
 
 // Table returns the name of the table of [[clients]] that decides for a principal now; empty if it is not known: what a JWT claims is in no log,
@@ -27,8 +39,32 @@ func (f *Finder) Table(principal string) string {
 	return ""
 }
 
+// Selectors returns what selects clients in the audit log: clients, and the principals of the tokens whose names they select.
+func (f *Finder) Selectors(clients []string) []string {
+	all := slices.Clone(clients)
+	for principal, name := range f.tokens() {
+		if len(clients) > 0 && (audit.Query{Clients: clients}).Matches(audit.Entry{Client: name}) {
+			all = append(all, principal)
+		}
+	}
+	return all
+}
+
+// OfHistory returns the remedy of the latest of the refusals that the history counts together; the zero value without a view.
+func (f *Finder) OfHistory(r history.Refused) Remedy {
+	if f.view == nil {
+		return Remedy{}
+	}
+	return f.Find(Refusal{
+		Plugin: r.Plugin, Method: r.Method, Tool: cmp.Or(r.Tool, r.Example), Principal: r.LastPrincipal, Op: r.Op, Target: r.Example, Code: r.Code,
+	})
+}
+
 // nameOf returns the name of the token that a principal stands for; empty if there is none.
-func (f *Finder) nameOf(principal string) string {
+func (f *Finder) nameOf(principal string) string { return f.tokens()[principal] }
+
+// tokens returns the names of tokens, by their principals.
+func (f *Finder) tokens() map[string]string {
 	if f.names == nil {
 		f.names = map[string]string{}
 		file, err := discovery.NamedTokens(f.options.System)
@@ -39,5 +75,5 @@ func (f *Finder) nameOf(principal string) string {
 			}
 		}
 	}
-	return f.names[principal]
+	return f.names
 }

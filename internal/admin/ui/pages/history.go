@@ -11,7 +11,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/remedy"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/ui"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
@@ -65,8 +64,8 @@ type callRow struct {
 // refusedRow is what was refused, with what decides about it now.
 type refusedRow struct {
 	history.Refused
-	Remedy remedy.Remedy
-	Who    string // who was refused the latest
+	Remedy remedy.Remedy // by the config that is in force now
+	Who    string        // who was refused the latest
 }
 
 // historyPage shows the calls that the audit log has over time.
@@ -103,12 +102,7 @@ func historyPage(o discovery.Options) ui.Page {
 		if err != nil {
 			return nil, err
 		}
-		view, _ := catalog.Look(o) // the page Doctor has its problems
-		finder := remedy.New(o, view)
-		m.fill(s, finder)
-		if view != nil {
-			m.explain(finder)
-		}
+		m.fill(s, remedy.Look(o))
 		return m, nil
 	}}
 }
@@ -130,7 +124,7 @@ func (m *historyModel) fill(s *history.Summary, finder *remedy.Finder) {
 	m.Failed, m.MoreFailed = firstRows(s.Failed())
 	refused, more := firstRows(s.Refused())
 	for _, r := range refused {
-		m.Refused = append(m.Refused, refusedRow{Refused: r, Who: finder.Who(r.LastPrincipal, r.LastClient)})
+		m.Refused = append(m.Refused, refusedRow{r, finder.OfHistory(r), finder.Who(r.LastPrincipal, r.LastClient)})
 	}
 	m.MoreRefused = more
 	m.Tables = []callTable{
@@ -170,14 +164,4 @@ func (m *historyModel) table(title, what string, rows []history.Row, named func(
 func firstRows[T any](rows []T) (first []T, more int) {
 	first = rows[:min(len(rows), maxCallRows)]
 	return first, len(rows) - len(first)
-}
-
-// explain adds what decides about the refusals, by the config that is in force now.
-func (m *historyModel) explain(finder *remedy.Finder) {
-	for i := range m.Refused {
-		r := &m.Refused[i]
-		r.Remedy = finder.Find(remedy.Refusal{
-			Plugin: r.Plugin, Method: r.Method, Tool: cmp.Or(r.Tool, r.Example), Principal: r.LastPrincipal, Op: r.Op, Target: r.Example, Code: r.Code,
-		})
-	}
 }
