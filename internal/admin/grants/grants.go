@@ -13,6 +13,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/remedy"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
@@ -167,7 +168,7 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 		p.Problem = err.Error()
 	}
 	p.Projects = len(view.Found.Projects)
-	last, counted := p.Use.read(ctx, o, view), newExtents()
+	uses, finder, counted := p.Use.read(ctx, o, view), remedy.New(o, view), newExtents()
 	granted, err := explain.EachClient(ctx, o, view)
 	if err != nil {
 		return nil, err
@@ -182,6 +183,11 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 				g.Plugins[i].Problem = cmp.Or(g.Plugins[i].Problem, "the table allows projects of [[projects]] only, and not the server's own, which is the one that is shown")
 			}
 		}
+		counts := uses // of any client: what is withheld on this page is withheld from all
+		if g.Client.Table != "" {
+			counts = slices.DeleteFunc(slices.Clone(uses), func(u history.Use) bool { return !finder.MayDecide(g.Client.Table, u.Principal) })
+		}
+		last := history.LastCalls(counts)
 		unused := p.Use.unused(g.Plugins, last)
 		for i, described := range g.Plugins {
 			if ctx.Err() != nil {

@@ -22,8 +22,8 @@ type Use struct {
 	Reason string    // why nothing is known, with a remedy
 }
 
-// read returns when tools were called last.
-func (u *Use) read(ctx context.Context, o discovery.Options, view *catalog.Catalog) map[history.Tool]time.Time {
+// read returns the last uses of tools.
+func (u *Use) read(ctx context.Context, o discovery.Options, view *catalog.Catalog) []history.Use {
 	u.Days, u.Before = unusedDays, time.Now().AddDate(0, 0, -unusedDays)
 	if view.Audit == nil {
 		u.Reason = "no audit log is configured, so it is not known which tools are used: add [audit] with a file to the config"
@@ -37,7 +37,7 @@ func (u *Use) read(ctx context.Context, o discovery.Options, view *catalog.Catal
 		u.Reason = "the audit log has no calls yet"
 	}
 	u.Short = u.From.After(u.Before)
-	return history.LastCalls(append(uses, history.Running(ctx, o, view.Config)...))
+	return append(uses, history.Running(ctx, o, view.Config)...)
 }
 
 // count returns the uses that the log has, of which it counts new ones for a time. Until all are counted, nothing is known: the newest are missing.

@@ -68,6 +68,39 @@ func TestToolsWhoseCallsRunAreUsed(t *testing.T) {
 	}
 }
 
+// TestUsesAreThoseOfTheClientsOfATable has calls by a token of ci, by the user, whom the table ops may match, and by clients with a JWT.
+func TestUsesAreThoseOfTheClientsOfATable(t *testing.T) {
+	w := newSample(t)
+	tokens, err := discovery.NamedTokens(w.Options().System)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ci, err := tokens.New(t.Context(), "ci-build", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	for tool, principal := range map[string]string{"first first_read": ci.PrincipalID(), "first first_write": "local", "second x_second_read": "oauth:0123"} {
+		plugin, name, _ := strings.Cut(tool, " ")
+		fmt.Fprintf(&log, `{"time":%q,"kind":"call","id":"1","plugin":%q,"principal":%q,"method":"tools/call","tool":%q,"outcome":"ok"}`+"\n", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), plugin, principal, name)
+	}
+	w.Write(t, "audit.jsonl", log.String())
+	for _, c := range look(t, w).Clients {
+		got := ""
+		for _, p := range c.Plugins {
+			for _, tool := range p.Tools {
+				if !tool.Last.IsZero() {
+					got += tool.Name + " "
+				}
+			}
+		}
+		want := map[string]string{"(this user)": "first_read first_write x_second_read ", "ci": "first_read ", "ops": "first_write x_second_read "}[c.Name]
+		if got != want {
+			t.Errorf("of %s, uses of these tools are known: %s, want %s", c.Name, got, want)
+		}
+	}
+}
+
 // TestNothingIsUnusedUntilTheLogIsCounted has a log of more days than are counted at once.
 func TestNothingIsUnusedUntilTheLogIsCounted(t *testing.T) {
 	w := newSample(t)

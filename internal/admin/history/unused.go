@@ -21,7 +21,7 @@ type Unused struct {
 // Tool names a tool of a plugin.
 type Tool struct{ Plugin, Name string }
 
-// LastCalls returns when tools were called last, by any client. The use of a prompt or resource is no call of a tool.
+// LastCalls returns when tools were called last. The use of a prompt or resource is no call of a tool.
 func LastCalls(uses []Use) map[Tool]time.Time {
 	last := map[Tool]time.Time{}
 	for _, u := range uses {

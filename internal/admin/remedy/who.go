@@ -3,6 +3,7 @@ package remedy
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -37,6 +38,19 @@ func (f *Finder) Table(principal string) string {
 		return table.Name
 	}
 	return ""
+}
+
+// MayDecide reports whether a table of [[clients]] may decide for a principal now: what a JWT claims is in no log, and the user without a token may
+// have used HTTP.
+func (f *Finder) MayDecide(table, principal string) bool {
+	switch {
+	case strings.HasPrefix(principal, "oauth:"):
+		return true
+	case principal == call.LocalID:
+		local, _ := f.view.Clients.Of(&call.Principal{ID: principal})
+		return local != nil && local.Name == table
+	}
+	return f.Table(principal) == table
 }
 
 // Selectors returns what selects clients in the audit log: clients, and the principals of the tokens whose names they select.

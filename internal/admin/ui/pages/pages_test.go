@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -94,16 +95,17 @@ func TestGrantsOfClientsHaveTheChangeOfTheirTable(t *testing.T) {
 	w := admintest.NewGranted(t)
 	w.Plugin(t, "web", "[capabilities]\nhttp = ['https://a.example']\n")
 	w.Write(t, "plugins/web/plugin.toml", strings.ReplaceAll(w.Read(t, "plugins/web/plugin.toml"), `access = "write"`, `access = "read"`))
-	w.Config(t, "[[clients]]\nname = \"ci\"\nmatch = { tokens = [\"ci-*\"] }\nfs = [{ path = \"${project}\", access = \"r\" }]\n"+
+	w.Write(t, "audit.jsonl", `{"time":"`+time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)+`","kind":"call","id":"1","plugin":"first","principal":"local","method":"tools/call","tool":"first_read","outcome":"ok"}`+"\n")
+	w.Config(t, "[audit]\nfile = "+quoteTOML(w.Path("audit.jsonl"))+"\n[[clients]]\nname = \"ci\"\nmatch = { tokens = [\"ci-*\"] }\nfs = [{ path = \"${project}\", access = \"r\" }]\n"+
 		"[[plugins]]\npath = \"../plugins/first\"\nfs = [{ path = \"${project}\", access = \"rw\" }]\n[[plugins]]\npath = \"../plugins/web\"\nhttp = [\"https://a.example\"]\n")
 	b := open(t, Of(w.Options())...)
 	const readOnly, withhold = "but its directories are read-only here", "what=first_write&amp;client=ci"
 	for path, want := range map[string][]string{
-		"/grants":           {"!" + readOnly, "!client=ci\" aria-label=\"Withhold", "key=deny_tools&amp;what=first_write", "Make first read-only", "!Make web read-only"},
-		"/grants?client=ci": {readOnly, withhold, "key=read_only&amp;client=ci\"", "Make ci read-only…"},
-		"/narrow?plugin=first&key=deny_tools&what=first_write&client=ci": {"add to the table at line 1:", "It reaches <strong>ci</strong> by first.", "makes no difference for (this user)", "is granted for ci<", "without a restart"},
+		"/grants":           {"!" + readOnly, "!client=ci\" aria-label=\"Withhold", "key=deny_tools&amp;what=first_write", "Make first read-only", "!Make web read-only", "since the audit log began, by any client<"},
+		"/grants?client=ci": {readOnly, withhold, "since the audit log began, by clients of this table<", "key=read_only&amp;client=ci\"", "Make ci read-only…"},
+		"/narrow?plugin=first&key=deny_tools&what=first_write&client=ci": {"add to the table at line 3:", "It reaches <strong>ci</strong> by first.", "makes no difference for (this user)", "is granted for ci<", "without a restart"},
 		"/narrow?plugin=first&key=deny_tools&what=first_write":           {"<strong>(this user)</strong> by first; <strong>ci</strong> by first."},
-		"/narrow?plugin=first&key=read_only&client=ci":                   {"the client ci without write tools and write access", "add to the table at line 1:", "It reaches <strong>ci</strong> by first."},
+		"/narrow?plugin=first&key=read_only&client=ci":                   {"the client ci without write tools and write access", "add to the table at line 3:", "It reaches <strong>ci</strong> by first."},
 		"/narrow?plugin=web&key=read_only":                               {"It reaches no client", "The host does not judge what requests change"},
 	} {
 		_, body := b.get(path)
