@@ -20,6 +20,7 @@ const begin, end = "<!-- capacity: begin -->", "<!-- capacity: end -->"
 const (
 	maxBusy     = 0.6 // of the processors
 	maxWait     = 100 * time.Millisecond
+	maxStarts   = 0.15 // of the calls; those of clients that come back after a pause are about half of that
 	maxSessions = 512
 	maxStreams  = 256
 	mostClients = 1 << 17 // beyond which a simulation is not tried

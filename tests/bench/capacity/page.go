@@ -40,7 +40,8 @@ func render(f figures, progress io.Writer) string {
 // renderServers writes what one server carries, and returns the clients that each machine does, by its name.
 func renderServers(b *strings.Builder, f figures, progress io.Writer) map[string]int {
 	fmt.Fprintf(b, "\n### What one server carries\n\nA server of projects, simulated: the most clients with which it is busy for at most %.0f %% of the time, and 99 of 100 calls wait for others for less\n"+
-		"than %d ms. The pod of the manifests requests %d processor, and has %d GiB for workers.\n\n", maxBusy*100, maxWait.Milliseconds(), podProcessors, podMemory>>30)
+		"than %d ms, and at most %.0f of 100 calls start a worker, which takes %d ms of a processor. The pod of the manifests requests %d processor, and has %d GiB for workers.\n\n",
+		maxBusy*100, maxWait.Milliseconds(), maxStarts*100, f.first.Milliseconds(), podProcessors, podMemory>>30)
 	b.WriteString("| processors, `[server] memory` | clients | projects | busy | 99 of 100 calls wait less than | workers at once | calls that start one | what ends it |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	carried := map[string]int{}
 	var pod string
@@ -53,9 +54,7 @@ func renderServers(b *strings.Builder, f figures, progress io.Writer) map[string
 		fmt.Fprintf(progress, "%s: %d clients\n", m.name, clients)
 		fmt.Fprintf(b, "| %s | %s | %s | %.0f %% | %s | %d | %.0f %% | %s |\n", m.name, grouped(clients), grouped(projects), o.busy*100, ms(o.wait99), o.workers, o.starts*100, why)
 	}
-	fmt.Fprintf(b, "\nWhere memory ends it, workers are ended for others, and the next call of theirs starts one again, which takes %.0f ms of a processor and is no wait. With one processor, two starts\n"+
-		"at once already keep others waiting for more than %d ms, so the pod ends there, although it is hardly busy. With four, others go on: such a server carries more clients, of whose\n"+
-		"calls many are slow, and more memory makes them fewer.\n", float64(f.first.Milliseconds()), maxWait.Milliseconds())
+	b.WriteString("\nWhere memory ends it, workers are ended for others, and the next call of theirs starts one again. With one processor, two starts at once already keep others waiting.\n")
 	i := slices.IndexFunc(machines(f), func(m machine) bool { return m.name == usual })
 	one, _, o, why := most(machines(f)[i], func(n int) []int { return []int{n} })
 	fmt.Fprintf(b, "\n%s\n\nOne project alone, which only one server can have, with %s: %s clients (busy %.0f %%, 99 of 100 calls wait less than %s; then %s). A project whose clients\n"+
@@ -125,7 +124,7 @@ func overload(m machine, projects int, o outcome) string {
 	switch {
 	case projects > config.MaxProjects:
 		return fmt.Sprintf("it may have %d projects", config.MaxProjects)
-	case short && (o.busy > maxBusy || o.wait99 > maxWait):
+	case short && (o.busy > maxBusy || o.wait99 > maxWait || o.starts > maxStarts):
 		return "memory: workers are ended and started again"
 	case o.busy > maxBusy:
 		return "the processors are busy"
