@@ -122,7 +122,9 @@ func (a *auditCommand) run(ctx context.Context, stdout, stderr io.Writer) error 
 		if a.asJSON {
 			return printRecord(stdout, e)
 		}
-		e.Principal = finder.Named(e.Principal)
+		if name := finder.NameOf(e.Principal); name != "" {
+			e.Principal = name + ", " + e.Principal
+		}
 		_, err := io.WriteString(stdout, formatEntry(style, e)+"\n")
 		return err
 	}

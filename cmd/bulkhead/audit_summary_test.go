@@ -168,7 +168,7 @@ func TestClientsAreSelectedByTheNamesOfTheirTokens(t *testing.T) {
 		summary bool
 		want    []string
 	}{
-		{"ci-build", false, []string{"ci-build (" + made.PrincipalID() + ")"}}, {"ci-*", true, []string{"0 calls, 0 errors, 1 refused", "ci-build (" + made.PrincipalID() + "): " + long}},
+		{"ci-build", false, []string{"runner  (ci-build, " + made.PrincipalID() + ")"}}, {"ci-*", true, []string{"0 calls, 0 errors, 1 refused", "ci-build (" + made.PrincipalID() + "): " + long}},
 		{"", true, []string{"2 refused", "ci-build (" + made.PrincipalID() + ")", "one of 2 clients: " + long}},
 	} {
 		a := auditCommand{summary: c.summary, host: host.Options{ConfigFile: w.Path("work/bulkhead.toml"), System: w.Options().System}}

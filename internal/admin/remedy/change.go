@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,7 +51,9 @@ func (s *subject) path() Remedy {
 		if slices.Contains(fileWrites, op) || s.toolWrites() { // which may look at a file before it writes it
 			access = manifest.ReadWrite
 		}
-		s.allowDirectory(&found, dir, access, target)
+		if s.allowDirectory(&found, dir, access, target); found.Key == "fs" && access == manifest.ReadWrite && !slices.Contains(fileWrites, op) {
+			found.Why += `, and "r" suffices if the tool only reads there`
+		}
 	case rule == sandbox.RuleReadOnly && contain.Within(decisive.Mount, target):
 		if decisive.Asked == target && contain.Within(decisive.Mount, dir) && !slices.ContainsFunc(s.whole.Grant.Deny, isOfPath) {
 			s.allowDirectory(&found, dir, manifest.ReadWrite, target)
@@ -120,10 +123,7 @@ func (s *subject) allowDirectory(r *Remedy, dir string, access manifest.Access, 
 		r.Allow = itemOf(config.Plugin{FS: []manifest.FS{item}})
 	}
 	if dir != target {
-		r.Why += "; fs names directories, so that all of " + dir + " would be granted"
-	}
-	if access == manifest.ReadWrite && !slices.Contains(fileWrites, s.refused.Op) {
-		r.Why += `; access = "r" suffices if the tool only reads there`
+		r.Why += fmt.Sprintf("; fs names directories: access = %q would be for all of %s", access, dir)
 	}
 }
 

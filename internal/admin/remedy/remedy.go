@@ -239,7 +239,7 @@ func (f *Finder) clientOf(r Refusal, q *explain.Question) (c *client, unknown st
 	case len(f.view.Clients.Tables) == 0: // all clients get the same
 		return nil, ""
 	case strings.HasPrefix(p.ID, "token:"):
-		if p.Name = f.nameOf(p.ID); p.Name == "" {
+		if p.Name = f.NameOf(p.ID); p.Name == "" {
 			return nil, "its token does not exist any more"
 		}
 	case strings.HasPrefix(p.ID, "oauth:"): // a digest of its issuer and subject, whose other claims decide too

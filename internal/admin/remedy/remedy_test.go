@@ -110,11 +110,11 @@ var refusals = map[string]struct {
 
 	// files
 	"a file outside":                 {"", "", "", file("file/stat", "$W/other/f"), "work/bulkhead.toml:1", "fs", `[{ path = "${project}", access = "rw" }, { path = "$W/other", access = "r" }]`, "not in any directory", false},
-	"a file outside of a list":       {"fs = []\n", "", "", file("file/stat", "$W/other/f"), "work/bulkhead.toml:3", "fs", `{ path = "$W/other", access = "r" }`, "all of $W/other would be granted", false},
-	"a file of a tool that writes":   {"fs = []\n", "", "", Refusal{Method: "tools/call", Plugin: "first", Tool: "first_write", Code: "denied", Op: "file/lstat", Target: "$W/other/f"}, "work/bulkhead.toml:3", "fs", `{ path = "$W/other", access = "rw" }`, `access = "r" suffices if`, false},
+	"a file outside of a list":       {"fs = []\n", "", "", file("file/stat", "$W/other/f"), "work/bulkhead.toml:3", "fs", `{ path = "$W/other", access = "r" }`, `: access = "r" would be for all of $W/other`, false},
+	"a file of a tool that writes":   {"fs = []\n", "", "", Refusal{Method: "tools/call", Plugin: "first", Tool: "first_write", Code: "denied", Op: "file/lstat", Target: "$W/other/f"}, "work/bulkhead.toml:3", "fs", `{ path = "$W/other", access = "rw" }`, `access = "rw" would be for all of $W/other, and "r" suffices if`, false},
 	"a change outside":               {"fs = []\n", "", "", file("file/unlink", "$W/other/f"), "work/bulkhead.toml:3", "fs", `{ path = "$W/other", access = "rw" }`, "not in any directory", false},
 	"a directory outside":            {"fs = []\n", "", "", file("file/scan", "$W/other/d"), "work/bulkhead.toml:3", "fs", `{ path = "$W/other/d", access = "r" }`, "not in any directory", false},
-	"a read-only directory":          {"fs = [{ path = '${project}', access = 'r' }]\n", "", "", file("file/open", "$W/work/x"), "work/bulkhead.toml:3", "fs", `{ path = "${project}", access = "rw" }`, "read-only", false},
+	"a read-only directory":          {"fs = [{ path = '${project}', access = 'r' }]\n", "", "", file("file/open", "$W/work/x"), "work/bulkhead.toml:3", "fs", `{ path = "${project}", access = "rw" }`, `access = "rw" would be for all of $W/work`, false},
 	"a directory in a read-only one": {"fs = [{ path = '${project}', access = 'r' }]\n", "", "", file("file/unlink", "$W/work/build/out.o"), "work/bulkhead.toml:3", "fs", `{ path = "$W/work/build", access = "rw" }`, "read-only", false},
 	"a lock in a read-only one":      {"fs = [{ path = '${project}', access = 'r' }]\n", "", "", file("lock", "$W/work/build"), "work/bulkhead.toml:3", "fs", `{ path = "$W/work/build", access = "rw" }`, "read-only", false},
 	"a directory with hidden files":  {"fs = [{ path = '${project}', access = 'r' }]\ndeny = ['build/key']\n", "", "", file("file/unlink", "$W/work/build/out.o"), "work/bulkhead.toml:3", "fs", `{ path = "${project}", access = "rw" }`, "read-only", false},

@@ -13,24 +13,16 @@ import (
 
 // Who names a client in the same form on every page: by what it reports if it has no principal of its own, and a token by its name too.
 func (f *Finder) Who(principal, client string) string {
-	if f.nameOf(principal) != "" {
-		return f.Named(principal)
-	}
-	return history.CallerKey(principal, client).Caller()
-}
-
-// Named returns a principal, after the name of the token that it stands for.
-func (f *Finder) Named(principal string) string {
-	if name := f.nameOf(principal); name != "" {
+	if name := f.NameOf(principal); name != "" {
 		return name + " (" + principal + ")"
 	}
-	return principal
+	return history.CallerKey(principal, client).Caller()
 }
 
 // Table returns the name of the table of [[clients]] that decides for a principal now; empty if it is not known: what a JWT claims is in no log,
 // nor whether the user without a token has used HTTP.
 func (f *Finder) Table(principal string) string {
-	name := f.nameOf(principal)
+	name := f.NameOf(principal)
 	if f.view == nil || name == "" && principal != call.BearerID {
 		return ""
 	}
@@ -74,8 +66,8 @@ func (f *Finder) OfHistory(r history.Refused) Remedy {
 	})
 }
 
-// nameOf returns the name of the token that a principal stands for; empty if there is none.
-func (f *Finder) nameOf(principal string) string { return f.tokens()[principal] }
+// NameOf returns the name of the token that a principal stands for; empty if there is none.
+func (f *Finder) NameOf(principal string) string { return f.tokens()[principal] }
 
 // tokens returns the names of tokens, by their principals.
 func (f *Finder) tokens() map[string]string {
