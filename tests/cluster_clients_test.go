@@ -195,9 +195,6 @@ func askCall(t *testing.T, client *http.Client, url string) func(tool, arguments
 			var asked struct {
 				Result struct{ RequestState string }
 			}
-			if _, event, ok := strings.Cut(body, "data: "); ok {
-				body = event
-			}
 			if err := json.Unmarshal([]byte(body), &asked); err != nil || asked.Result.RequestState == "" || more != "" {
 				return refused + "no question, or a second one: " + body
 			}

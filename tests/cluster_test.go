@@ -115,7 +115,7 @@ func answerOf(client *http.Client, r *http.Request) (status int, body string, er
 	}
 	defer answer.Body.Close()
 	data, err := io.ReadAll(answer.Body)
-	return answer.StatusCode, string(data), err
+	return answer.StatusCode, lastMessage(answer, string(data)), err
 }
 
 func isResult(status int, body string) bool {
