@@ -75,7 +75,7 @@ This has no side effects, and does not show the values of variables.`,
 
 // clientFlag defines --client on c.
 func clientFlag(c *cobra.Command, client *string) {
-	c.Flags().StringVar(client, "client", "", "what a `client` over HTTP gets: the name of a token or of a table of [[clients]], bearer,\nlocal, or the path of a JSON file with the claims of a JWT")
+	c.Flags().StringVar(client, "client", "", "what a `client` over HTTP gets: the name of a token or of a table of [[clients]]\n(table:NAME if both have it), bearer, local, or the path of a JSON file with the claims of a JWT")
 }
 
 func printPolicies(w page, found explain.Policies) {

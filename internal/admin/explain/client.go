@@ -58,12 +58,21 @@ func clientCalled(o discovery.Options, base *catalog.Catalog, text string) (Clie
 	case text == "" || !visible.Only(text):
 		return Client{}, usage.Errorf("--client %s: write %s", tomlfile.Quote(text), clientForms)
 	}
+	if name, ok := strings.CutPrefix(text, TableForm); ok {
+		if table := base.Clients.Table(name); table != nil {
+			return clientOf(table), nil
+		}
+		return Client{}, usage.Errorf("--client %s: there is no table of [[clients]] of this name", tomlfile.Quote(text))
+	}
 	tokens, err := tokenIDs(o)
+	if err != nil {
+		return Client{}, usage.Errorf("--client %s: the named tokens are not known: %w; a table of [[clients]] is named as %sNAME", tomlfile.Quote(text), err, TableForm)
+	}
 	c := FindClient(base, text, &call.Principal{Name: text})
 	switch ids := tokens[text]; {
 	case len(ids) == 1:
 		return FindClient(base, text, &call.Principal{ID: ids[0], Name: text}), nil
-	case len(ids) > 1, err != nil, len(base.Clients.Tables) == 0:
+	case len(ids) > 1, len(base.Clients.Tables) == 0:
 		return c, nil
 	}
 	if table := base.Clients.Table(text); table != nil {
@@ -81,8 +90,11 @@ func clientCalled(o discovery.Options, base *catalog.Catalog, text string) (Clie
 	return c, nil
 }
 
+// TableForm begins what names a table of [[clients]] even if a token has the same name.
+const TableForm = "table:"
+
 // clientForms are what clientCalled accepts.
-const clientForms = "the name of a token or of a table of [[clients]], local, bearer, or the path of a file with the claims of a JWT"
+const clientForms = "the name of a token or of a table of [[clients]] (" + TableForm + "NAME if a token has it, too), local, bearer, or the path of a file with the claims of a JWT"
 
 // tokenIDs returns the principals of the named tokens, by their names.
 func tokenIDs(o discovery.Options) (map[string][]string, error) {

@@ -106,6 +106,7 @@ func TestClientsAreCalledByTokenOrTable(t *testing.T) {
 	}
 	view := &catalog.Catalog{Found: &discovery.Found{Clients: c.Clients}}
 	for name, want := range map[string]string{
+		"table:ops": "ops: clients[ops] (", "table:none": "there is no table of [[clients]] of this name",
 		"ci-build": "ci: clients[ci] (/x/bulkhead.toml:3)", "ci-new": "there is no token of this name", "ci": "ci: clients[ci] (", "people": "people: clients[people] (", "ops": "ci: clients[ci]",
 		"developerz": "the names are ci-build, ops, ci, ops, people", "peopel": `did you mean "people"?`, "ci-buidl": "ci: ",
 	} {
@@ -116,5 +117,14 @@ func TestClientsAreCalledByTokenOrTable(t *testing.T) {
 		if known := name == "ci-build" || name == "ops"; known != (found.Principal != "") || (name == "people") != (found.Quota != nil) {
 			t.Errorf("%s: got %+v", name, found)
 		}
+	}
+	if err := os.WriteFile(tokens.Path(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := clientCalled(o, view, "ops"); err == nil || !strings.Contains(err.Error(), "the named tokens are not known") {
+		t.Errorf("with damaged tokens: got %+v, %v", found, err)
+	}
+	if found, err := clientCalled(o, view, "table:ops"); err != nil || found.Table != "ops" {
+		t.Errorf("with damaged tokens: got %+v, %v", found, err)
 	}
 }

@@ -96,7 +96,7 @@ func Narrow(ctx context.Context, o discovery.Options, l Less) (*Narrowing, error
 	n.Edit = fmt.Sprintf("${EDITOR:-vi} +%d %s", n.At.Line, visible.ShellWord(n.At.File))
 	explained := []string{"policy", l.Plugin}
 	if l.Client != "" {
-		explained = append(explained, "--client", l.Client)
+		explained = append(explained, "--client", explain.TableForm+l.Client)
 	}
 	n.Commands = []string{terminal.Command(o, explained...)}
 	if source, err := discovery.FindConfig(o); err == nil && source.By.NeedsTrust() {

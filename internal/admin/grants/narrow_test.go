@@ -188,7 +188,7 @@ func TestLinesOfAKeyAreMarked(t *testing.T) {
 	if got := marked(n.Excerpt); got != "lines 4 to 7: 4 5 6 7" || !n.Replaces {
 		t.Errorf("the change replaces (%v) %s", n.Replaces, got)
 	}
-	if want := terminal.Command(w.Options(), "policy", "first", "--client", "ci"); !slices.Equal(n.Commands, []string{want}) {
+	if want := terminal.Command(w.Options(), "policy", "first", "--client", "table:ci"); !slices.Equal(n.Commands, []string{want}) {
 		t.Errorf("the commands are %q, want %q", n.Commands, want)
 	}
 	w.Config(t, strings.Join(slices.Replace(strings.Split(w.Read(t, "work/bulkhead.toml"), "\n"), n.Excerpt.Line-1, n.Excerpt.Last, n.Lines), "\n"))

@@ -172,7 +172,7 @@ func (s *subject) decide(entry config.Plugin) (g config.Grant, ok bool) {
 	if problems.Err() != nil {
 		return g, false
 	}
-	if g, problems = view.Ceiling.Narrow(m, entry, view.Places, g); problems.Err() != nil || g.LeftOut != "" {
+	if g, problems = view.Ceiling.Narrow(m, entry, view.Places, g); problems.Err() != nil || g.LeftOut != "" || config.CheckCount(entry, g).Err() != nil {
 		return g, false
 	}
 	changed := *s.whole

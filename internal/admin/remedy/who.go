@@ -3,7 +3,6 @@ package remedy
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -32,11 +31,11 @@ func (f *Finder) Table(principal string) string {
 	return ""
 }
 
-// MayDecide reports whether a table of [[clients]] may decide for a principal now: what a JWT claims is in no log, and the user without a token may
-// have used HTTP.
+// MayDecide reports whether a table of [[clients]] may decide for a principal now: what a JWT claims is in no log, nor the name of a token that is
+// revoked, and the user without a token may have used HTTP.
 func (f *Finder) MayDecide(table, principal string) bool {
 	switch {
-	case strings.HasPrefix(principal, "oauth:"):
+	case principal != call.LocalID && principal != call.BearerID && f.NameOf(principal) == "":
 		return true
 	case principal == call.LocalID:
 		local, _ := f.view.Clients.Of(&call.Principal{ID: principal})

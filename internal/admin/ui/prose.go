@@ -3,27 +3,25 @@ package ui
 import (
 	"fmt"
 	"html/template"
+	"regexp"
 	"strings"
 )
 
 // maxFlag is how long a flag may be that is on one line. A longer one would be wider than a small window.
 const maxFlag = 24
 
-// prose returns text as HTML: what is between a pair of backticks is code.
+// commandPattern matches a command of the program between backticks. Names of files and of clients may have backticks, too.
+var commandPattern = regexp.MustCompile("`(bulkhead .*?)`([ .,;:)]|$)")
+
+// prose returns text as HTML in which the commands are code.
 func prose(text any) template.HTML {
-	parts := strings.Split(fmt.Sprint(text), "`")
-	if len(parts)%2 == 0 { // one has no partner
-		parts = []string{strings.Join(parts, "`")}
-	}
+	plain, end := fmt.Sprint(text), 0
 	var b strings.Builder
-	for i, part := range parts {
-		if i%2 == 0 {
-			b.WriteString(template.HTMLEscapeString(part))
-		} else {
-			b.WriteString("<code>" + string(flags(part)) + "</code>")
-		}
+	for _, at := range commandPattern.FindAllStringSubmatchIndex(plain, -1) {
+		b.WriteString(template.HTMLEscapeString(plain[end:at[0]]) + "<code>" + string(flags(plain[at[2]:at[3]])) + "</code>")
+		end = at[4]
 	}
-	return template.HTML(b.String())
+	return template.HTML(b.String() + template.HTMLEscapeString(plain[end:]))
 }
 
 // flags returns a command line as HTML in which no line ends within a flag.

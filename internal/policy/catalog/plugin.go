@@ -54,7 +54,7 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 		grant, problems := config.Decide(c.Manifest, c.Entry, found.Defaults, places, flags)
 		p.Problems = append(p.Problems, slices.Concat(problems, absentDirectories(c.Entry))...)
 		p.Grant, problems = found.Ceiling.Narrow(c.Manifest, c.Entry, places, grant)
-		p.Problems = append(p.Problems, slices.Concat(problems, partOfRepository(c.Manifest, p.Grant.Git, places))...)
+		p.Problems = append(p.Problems, slices.Concat(problems, config.CheckCount(c.Entry, p.Grant), partOfRepository(c.Manifest, p.Grant.Git, places))...)
 	}
 	if alone {
 		p.Grant = p.Grant.Whole(wholeAlone)

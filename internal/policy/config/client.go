@@ -209,8 +209,13 @@ func (c *Config) readClients(root *tomlfile.Table) {
 		for _, key := range slices.Concat(client.Keys, []string{keyMetrics}) {
 			client.Lines[key] = t.LineOf(key)
 		}
+		if n := len(client.FS); n > MaxDirectories {
+			t.Fault("fs", fmt.Sprintf("has %d directories, but a plugin can have at most %d", n, MaxDirectories), "allow a directory that contains several of them")
+		}
 		switch first := c.Clients.Table(client.Name); {
 		case client.Name == "": // reported
+		case client.Name == call.LocalID, client.Name == call.BearerID:
+			t.Fault("name", fmt.Sprintf("%s is what clients without a token of their own are called", tomlfile.Quote(client.Name)), "give the table another name")
 		case !isCredentialName(client.Name):
 			t.Fault("name", fmt.Sprintf("%s is not a name of a table", tomlfile.Quote(client.Name)), "use 1 to 64 of letters, digits, _ and -")
 		case first != nil:

@@ -102,6 +102,8 @@ func TestClientsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"[[clients]]\nmatch = { auth = 'any' }":                                                                 "clients[0].name: is missing",
 		"[[clients]]\nname = 'a b'\nmatch = { auth = 'any' }":                                                   "clients[0].name: \"a b\" is not a name of a table",
+		client(fmt.Sprintf("fs = [%s]\n", strings.Repeat("{ path = '/d', access = 'r' }, ", 129))):              "clients[0].fs: has 129 directories, but a plugin can have at most 128",
+		strings.ReplaceAll(client(""), "'c'", "'local'"):                                                        "clients[0].name: \"local\" is what clients without a token of their own are called",
 		client("") + client(""):                                                                                 "clients[1].name: is also the name of the table in line 1",
 		"[[clients]]\nname = 'c'":                                                                               "clients[0].match: is missing",
 		"[[clients]]\nname = 'c'\nmatch = {}":                                                                   "clients[0].match: has no condition",

@@ -25,7 +25,6 @@ func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Fla
 	c.directories()
 	c.deny(d)
 	c.repositories()
-	c.countDirectories()
 	c.origins()
 	c.env()
 	c.ask()

@@ -69,6 +69,7 @@ func (d decide) run(t *testing.T) (config.Grant, []string) {
 		g, problems = c.Narrow(m, plugin, at, g)
 		ps = append(ps, problems...)
 	}
+	ps = append(ps, config.CheckCount(plugin, g)...)
 	var out []string
 	for _, p := range ps {
 		kind := "error"

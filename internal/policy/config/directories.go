@@ -36,14 +36,17 @@ func (c *decision) directories() {
 // directory that does not exist; the host takes two more for each worker.
 const MaxDirectories = 128
 
-func (c *decision) countDirectories() {
-	if n := len(c.grant.FS) + len(c.grant.Git); n > MaxDirectories {
+// CheckCount returns a problem at a key of the plugin's table p if g, what Decide and Ceiling.Narrow have granted, has more.
+func CheckCount(p Plugin, g Grant) tomlfile.Problems {
+	c := decision{p: p}
+	if n := len(g.FS) + len(g.Git); n > MaxDirectories {
 		key := "fs"
-		if len(c.grant.Git) > len(c.grant.FS) {
+		if len(g.Git) > len(g.FS) {
 			key = "git"
 		}
 		c.fault(key, fmt.Sprintf("grants %d directories and repositories, but a plugin can have at most %d", n, MaxDirectories), "grant a directory that contains several of them")
 	}
+	return c.problems
 }
 
 // configuredDirectories grants any directory that the admin names. The access is at most the highest access that the manifest

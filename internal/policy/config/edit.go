@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -135,7 +136,7 @@ func Settings(p Plugin) string {
 }
 
 func directoryText(f manifest.FS) string {
-	return fmt.Sprintf("{ path = %s, access = %s }", tomlfile.Text(f.Path), tomlfile.Text(string(f.Access)))
+	return fmt.Sprintf("{ path = %s, access = %s }", tomlfile.Text(cmp.Or(f.Written, f.Path)), tomlfile.Text(string(f.Access)))
 }
 
 func originText(h HTTP) string {
@@ -154,7 +155,7 @@ func originText(h HTTP) string {
 }
 
 func repositoryText(g manifest.Git) string {
-	text := fmt.Sprintf("{ repo = %s, access = %s", tomlfile.Text(g.Repo), tomlfile.Text(string(g.Access)))
+	text := fmt.Sprintf("{ repo = %s, access = %s", tomlfile.Text(cmp.Or(g.Written, g.Repo)), tomlfile.Text(string(g.Access)))
 	if len(g.Remotes) > 0 {
 		// An inline table must not span lines.
 		text += ", remotes = [" + strings.Join(textsOf(g.Remotes, tomlfile.Text), ", ") + "]"

@@ -171,11 +171,13 @@ func (e *expander) plugin(p *Plugin) {
 	}
 	for i := range p.FS {
 		if key := fmt.Sprintf("fs[%d].path", i); slices.Contains(p.References, key) {
+			p.FS[i].Written = p.FS[i].Path
 			e.path(p.Key+"."+key, p.FS[i].Line, &p.FS[i].Path, manifest.CheckPath)
 		}
 	}
 	for i := range p.Git {
 		if key := fmt.Sprintf("git[%d].repo", i); slices.Contains(p.References, key) {
+			p.Git[i].Written = p.Git[i].Repo
 			e.path(p.Key+"."+key, p.Git[i].Line, &p.Git[i].Repo, manifest.CheckPath)
 		}
 	}

@@ -164,3 +164,19 @@ func FuzzExpand(f *testing.F) {
 		}
 	})
 }
+
+// TestSettingsHaveReferences writes tables with paths that have references. Their values may be secret, and differ between machines.
+func TestSettingsHaveReferences(t *testing.T) {
+	const keys = "fs = [\n    { path = \"${env:V}/a\", access = \"r\" },\n    { path = \"/b\", access = \"r\" },\n]\ngit = [{ repo = \"${env:V}/c\", access = \"r\" }]\n"
+	c, ps := config.Parse("/etc/bulkhead.toml", []byte(conf(keys)))
+	if ps.Err() != nil {
+		t.Fatal(ps)
+	}
+	if ps := config.Expand(c, environ{"V": hostPath("/home/me")}.lookup); len(ps) > 0 || c.Plugins[0].FS[0].Path != hostPath("/home/me")+"/a" {
+		t.Fatal(ps, c.Plugins[0].FS)
+	}
+	got := config.Settings(config.Plugin{FS: c.Plugins[0].FS, Git: c.Plugins[0].Git})
+	if !strings.Contains(got, `"${env:V}/a"`) || !strings.Contains(got, `"${env:V}/c"`) || strings.Contains(got, "me") {
+		t.Errorf("got %s", got)
+	}
+}

@@ -242,17 +242,19 @@ func TestTooManyDirectoriesAreAnErrorAtTheirLine(t *testing.T) {
 	const repositories = "[[capabilities.git]]\nrepo = \"${project}/%d\"\naccess = \"r\"\n"
 	for name, c := range map[string]struct {
 		directories, repositories int
-		want                      string
+		ceiling, want             string
 	}{
-		"128":          {126, 0, ""}, // beside the project and the state directory
-		"directories":  {99, 28, ":3 plugins[0].fs: grants 129 directories and repositories, but a plugin can have at most 128"},
-		"repositories": {27, 100, ":1 plugins[0].git: grants 129 directories"}, // of the manifest, so that the config has no line for them
+		"128":          {126, 0, "", ""}, // beside the project and the state directory
+		"a ceiling":    {200, 0, "[ceiling]\nfs = [{ path = \"/home\", access = \"r\" }]\n", "warning"},
+		"directories":  {99, 28, "", ":3 plugins[0].fs: grants 129 directories and repositories, but a plugin can have at most 128"},
+		"repositories": {27, 100, "", ":1 plugins[0].git: grants 129 directories"}, // of the manifest, so that the config has no line for them
 	} {
 		_, problems := decide{
-			caps:   "[[capabilities.fs]]\npath = \"${project}\"\naccess = \"r\"\n" + repeat(repositories, c.repositories),
-			config: "[[plugins]]\npath = \"/p\"\nfs = [{ path = \"${project}\", access = \"r\" }, " + repeat("{ path = \"/d/%d\", access = \"r\" }, ", c.directories) + "]\n",
+			caps:    "[[capabilities.fs]]\npath = \"${project}\"\naccess = \"r\"\n" + repeat(repositories, c.repositories),
+			config:  "[[plugins]]\npath = \"/p\"\nfs = [{ path = \"${project}\", access = \"r\" }, " + repeat("{ path = \"/d/%d\", access = \"r\" }, ", c.directories) + "]\n",
+			ceiling: c.ceiling,
 		}.run(t)
-		if got := strings.Join(problems, "\n"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+		if got := strings.Join(problems, "\n"); strings.Contains(got, "error") != strings.Contains(c.want, ":") || (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %s", name, got)
 		}
 	}

@@ -137,6 +137,8 @@ type FS struct {
 	Optional bool
 	Why      string
 	Line     int // line of the request in its file
+	// Written is the path as a config has it, with references to variables, whose values are shown nowhere; empty: it has none.
+	Written string
 }
 
 // Git requests a repository. If Repo is "*", it requests any repository.
@@ -145,6 +147,7 @@ type Git struct {
 	Access  Access
 	Remotes []string // https URLs as written, which NormalizeRemote has not normalized yet, or "*"
 	Line    int
+	Written string // as that of FS
 }
 
 // Limits are bounds of one call or one plugin. A limit of 0 is unset. In a manifest, [limits] states what the plugin needs; in a

@@ -107,7 +107,7 @@ func (w *walker) guards(path string, id FileID) string {
 // foldedPath returns the same text for the paths that the system does not distinguish by their text alone.
 func foldedPath(path string) string {
 	if runtime.GOOS == "windows" {
-		return strings.ToLower(path)
+		return strings.TrimRight(strings.ToLower(path), `\`) // the root of a share is written with and without a backslash at its end
 	}
 	return path
 }

@@ -61,8 +61,9 @@ func (d Disk) temporaryFile(at string) (*atomicfile.File, error) {
 	if dir, err := os.Open(path.Dir(at)); err == nil {
 		entries, _ := dir.ReadDir(maxSwept)
 		_ = dir.Close()
-		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !madeTemporary.MatchString(e.Name()) }) // the user's may match the pattern, too
-		_ = atomicfile.SweepEntries(dir.Name(), entries, atomicfile.LongestWrite, options)                             // those that cannot be removed do no harm
+		// What the user made may match the pattern, too, and a directory would be removed with its files.
+		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.Type().IsRegular() || !madeTemporary.MatchString(e.Name()) })
+		_ = atomicfile.SweepEntries(dir.Name(), entries, atomicfile.LongestWrite, options) // those that cannot be removed do no harm
 	}
 	return atomicfile.New(at, options)
 }

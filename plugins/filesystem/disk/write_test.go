@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -8,7 +9,8 @@ import (
 	"time"
 )
 
-// TestWriteRemovesTemporaryFilesOfKilledCalls has an old one, one that another process may be writing, and a file of the user.
+// TestWriteRemovesTemporaryFilesOfKilledCalls has an old one, one that another process may be writing, and a file, a
+// directory and a link of the user.
 func TestWriteRemovesTemporaryFilesOfKilledCalls(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -29,10 +31,16 @@ func TestWriteRemovesTemporaryFilesOfKilledCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	directory, link := filepath.Join(dir, ".filesystem-ffffffffffffffff.tmp"), filepath.Join(dir, ".filesystem-eeeeeeeeeeeeeeee.tmp")
+	if err := errors.Join(os.Mkdir(directory, 0o700), os.Symlink("a", link), os.WriteFile(filepath.Join(directory, "kept"), nil, 0o600), os.Chtimes(directory, old, old)); err != nil {
+		t.Fatal(err)
+	}
 	if err := d.Write(filepath.Join(dir, "a"), "text"); err != nil {
 		t.Fatal(err)
 	}
-	for name, kept := range map[string]bool{".filesystem-0011223344556677.tmp": false, ".filesystem-8899aabbccddeeff.tmp": true, ".filesystem-notes.tmp": true, "a": true} {
+	for name, kept := range map[string]bool{".filesystem-0011223344556677.tmp": false, ".filesystem-8899aabbccddeeff.tmp": true, ".filesystem-notes.tmp": true, "a": true,
+		filepath.Base(directory) + "/kept": true, filepath.Base(link): true,
+	} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != kept {
 			t.Errorf("%s is kept: %t", name, err == nil)
 		}
