@@ -101,7 +101,7 @@ func TestLivePageShowsServersOnStdioAndHTTP(t *testing.T) {
 	// A refusal has the line that decides and the command that explains it; so does a limit.
 	startCall(t, http.DefaultClient, httpURL(t, l.http), "misbehave_panic", `{}`, "").Body.Close()
 	startCall(t, http.DefaultClient, httpURL(t, l.http), "hello_greet", fmt.Sprintf(`{"name":%q}`, strings.Repeat("x", 2000)), "").Body.Close()
-	body := l.waitFor(t, "<code>bulkhead policy misbehave --tool misbehave_panic --config ", "input_too_large", "<code>limits.input</code>")
+	body := l.waitFor(t, "<code>bulkhead policy misbehave <span class=\"flag\">--tool</span> misbehave_panic <span class=\"flag\">--config</span> ", "input_too_large", "<code>limits.input</code>")
 	for _, want := range []string{"bulkhead.toml:6</a>: <code>deny_tools</code>", "bulkhead.toml:10</a>: <code>limits.input</code>"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %s:\n%s", want, body)
