@@ -142,15 +142,7 @@ func (s *isolation) send(t *testing.T, q isolatedRequest) (status int, body stri
 		t.Fatal(err)
 	}
 	s.check(t, q, fmt.Sprint(answer.Header, " ", string(data)))
-	return answer.StatusCode, lastMessage(answer, string(data))
-}
-
-// lastMessage returns the response in the body of an answer, which is a stream of events if the call writes or takes long.
-func lastMessage(answer *http.Response, body string) string {
-	if answer.Header.Get("Content-Type") != "text/event-stream" {
-		return body
-	}
-	return strings.TrimSpace(body[strings.LastIndex("\n"+body, "\ndata: ")+len("data: "):])
+	return answer.StatusCode, testenv.LastMessage(answer, string(data))
 }
 
 var (

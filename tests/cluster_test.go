@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // servedProject is a project with the server that has it at present, behind a balancer that knows it by name.
@@ -115,7 +117,7 @@ func answerOf(client *http.Client, r *http.Request) (status int, body string, er
 	}
 	defer answer.Body.Close()
 	data, err := io.ReadAll(answer.Body)
-	return answer.StatusCode, lastMessage(answer, string(data)), err
+	return answer.StatusCode, testenv.LastMessage(answer, string(data)), err
 }
 
 func isResult(status int, body string) bool {

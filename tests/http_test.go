@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // httpURL waits for the log line with the URL of the MCP endpoint.
@@ -60,15 +62,7 @@ func modernCall(t testing.TB, url, tool, arguments string, headers ...string) (i
 	t.Helper()
 	answer, body := postHTTP(t, url, fmt.Sprintf(callMessage, tool, arguments),
 		append(headers, "MCP-Protocol-Version", modernVersion, "Mcp-Method", "tools/call", "Mcp-Name", tool)...)
-	return answer.StatusCode, lastMessage(answer, body)
-}
-
-// lastMessage returns the response in the body of an answer, which is a stream of events if the call writes or takes more than a second.
-func lastMessage(answer *http.Response, body string) string {
-	if i := strings.LastIndex("\n"+body, "\ndata: "); i >= 0 && answer.Header.Get("Content-Type") == "text/event-stream" {
-		return strings.TrimSpace(body[i+len("data: "):])
-	}
-	return body
+	return answer.StatusCode, testenv.LastMessage(answer, body)
 }
 
 // callRequest returns the request of a call of 2026-07-28. authorization may be empty.

@@ -105,11 +105,11 @@ func (a *auditCommand) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	finder := remedy.New(a.host, nil)
-	a.query.Clients = finder.Selectors(a.query.Clients)
 	if a.summary {
 		return a.summarize(ctx, file, stdout, stderr)
 	}
+	finder := remedy.New(a.host, nil)
+	a.query.Clients = finder.Selectors(a.query.Clients)
 	skipped, style := false, term.StyleOf(stdout)
 	damaged := func(d audit.Damage) {
 		skipped = true

@@ -10,7 +10,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/remedy"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
@@ -82,19 +81,23 @@ func (a *auditCommand) summarize(ctx context.Context, file string, stdout, stder
 	if noLog {
 		reportNoLog(stderr, file)
 	}
+	finder, invalid := remedy.New(a.host, nil), error(nil)
+	if a.file == "" {
+		finder, invalid = remedy.Look(a.host)
+	}
+	a.query.Clients = finder.Selectors(a.query.Clients)
 	width, _ := term.Size(stdout)
 	width = min(width, 160)
 	s, err := h.Summary(ctx, history.Query{Select: a.query, Steps: max(10, width-30)})
 	if err != nil {
 		return err
 	}
-	finder := remedy.New(a.host, nil)
-	if a.file == "" {
-		finder = remedy.Look(a.host)
-	}
 	r := newAuditSummary(file, s, finder)
 	if a.file == "" && len(a.query.Clients) == 0 { // a client may be granted less, and tools that it does not use may be used by others
-		if r.Unused, err = a.unused(ctx, h); err != nil {
+		if invalid != nil {
+			return invalid
+		}
+		if r.Unused, err = a.unused(ctx, h, finder); err != nil {
 			return err
 		}
 	}
@@ -138,12 +141,12 @@ func summaryRows(rows []history.Row) []summaryRow {
 }
 
 // unused returns the granted tools that were not used in the selected time, or since the history began.
-func (a *auditCommand) unused(ctx context.Context, h *history.History) (*unusedTools, error) {
+func (a *auditCommand) unused(ctx context.Context, h *history.History, finder *remedy.Finder) (*unusedTools, error) {
 	uses, from, err := h.LastUses(ctx, a.query)
 	if err != nil {
 		return nil, err
 	}
-	policies, err := explain.Grants(a.host, explain.Question{})
+	policies, err := finder.Policies()
 	if err != nil {
 		return nil, err
 	}

@@ -59,10 +59,15 @@ func New(o discovery.Options, view *catalog.Catalog) *Finder {
 	return &Finder{options: o, view: view, known: map[Refusal]Remedy{}}
 }
 
-// Look returns a Finder for the config in force. If that is not valid, which doctor explains, it only names clients.
-func Look(o discovery.Options) *Finder {
-	view, _ := catalog.Look(o)
-	return New(o, view)
+// Look returns a Finder for the config in force. With an error, whose reason doctor explains, it may only name clients.
+func Look(o discovery.Options) (*Finder, error) {
+	view, err := catalog.Look(o)
+	return New(o, view), err
+}
+
+// Policies returns what the config in force grants.
+func (f *Finder) Policies() (explain.Policies, error) {
+	return explain.GrantsOf(f.options, f.view, explain.Question{})
 }
 
 // Find returns the remedy of a refusal.

@@ -46,9 +46,12 @@ func (f *Finder) MayDecide(table, principal string) bool {
 
 // Selectors returns what selects clients in the audit log: clients, and the principals of the tokens whose names they select.
 func (f *Finder) Selectors(clients []string) []string {
+	if len(clients) == 0 {
+		return nil
+	}
 	all := slices.Clone(clients)
 	for principal, name := range f.tokens() {
-		if len(clients) > 0 && (audit.Query{Clients: clients}).Matches(audit.Entry{Client: name}) {
+		if (audit.Query{Clients: clients}).Matches(audit.Entry{Client: name}) {
 			all = append(all, principal)
 		}
 	}

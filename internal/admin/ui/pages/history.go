@@ -102,7 +102,8 @@ func historyPage(o discovery.Options) ui.Page {
 		if err != nil {
 			return nil, err
 		}
-		m.fill(s, remedy.Look(o))
+		finder, _ := remedy.Look(o) // the page Doctor has its problems
+		m.fill(s, finder)
 		return m, nil
 	}}
 }
