@@ -232,6 +232,7 @@ func runAttacks(t *testing.T, only []string, o options) outcome {
 	must(t, victim.Start())
 	defer victim.Wait()
 	defer victim.Process.Kill()
+	defer removeQueue(victim.Process.Pid)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer tcp.Close()

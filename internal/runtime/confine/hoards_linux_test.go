@@ -2,6 +2,7 @@ package confine
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"unsafe"
@@ -98,13 +99,11 @@ var hoards = []attack{
 			return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
 		})
 	}, []string{LayerSeccomp}, nil},
-	{"create a message queue", func(job) error {
-		name := []byte("confine-test\x00")
-		fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(&name[0])), unix.O_CREAT|unix.O_RDWR, 0o600, 0, 0, 0)
-		if errno != 0 {
-			return errno
-		}
-		return errors.Join(unix.Close(int(fd)), call(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0, 0))
+	{"create a message queue", func(j job) error {
+		name := queueName(j.Victim)
+		attributes := [8]uintptr{1: 1, 2: 1} // one message of one byte, since all processes of the user share RLIMIT_MSGQUEUE
+		return descriptor(systemCall(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(&name[0])), unix.O_CREAT|unix.O_EXCL|unix.O_RDWR, 0o600,
+			uintptr(unsafe.Pointer(&attributes))))
 	}, []string{LayerLandlock, LayerLimits, LayerSeccomp}, []syscall.Errno{unix.ENOSYS}},
 	{"create shared memory", func(job) error {
 		id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o600)
@@ -126,15 +125,15 @@ var hoards = []attack{
 	}, []string{LayerSeccomp}, []syscall.Errno{unix.ENOSYS, unix.EPERM, unix.EACCES}},
 	{"create an io_uring", func(job) error {
 		var parameters [120]byte
-		return descriptor(systemCall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&parameters)), 0))
+		return descriptor(systemCall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&parameters)), 0, 0))
 	}, []string{LayerSeccomp}, []syscall.Errno{unix.ENOSYS, unix.EPERM, unix.ENOMEM}},
 	{"create a BPF map", func(job) error {
 		attr := [16]uint32{2, 4, 4, 1} // BPF_MAP_TYPE_ARRAY, sizes of key and value, number of entries
-		return descriptor(systemCall(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr)))
+		return descriptor(systemCall(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0))
 	}, []string{LayerSeccomp}, []syscall.Errno{unix.EPERM, unix.ENOSYS}},
 	{"create a userfaultfd", func(job) error {
 		const userModeOnly = 1
-		return descriptor(systemCall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|userModeOnly, 0, 0))
+		return descriptor(systemCall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|userModeOnly, 0, 0, 0))
 	}, []string{LayerSeccomp}, []syscall.Errno{unix.EPERM, unix.ENOSYS}},
 	{"have memory merged with that of other processes", func(job) error { return advise(unix.MADV_MERGEABLE) },
 		[]string{LayerSeccomp}, []syscall.Errno{unix.EINVAL}},
@@ -164,8 +163,18 @@ func descriptor(fd int, err error) error {
 	return err
 }
 
-func systemCall(number, a1, a2, a3 uintptr) (int, error) {
-	n, _, errno := unix.Syscall(number, a1, a2, a3)
+// queueName returns the name of the message queue of the attacker of a process. Each attacker has its own: a queue that exists can be
+// opened in spite of RLIMIT_MSGQUEUE.
+func queueName(victim int) []byte { return fmt.Appendf(nil, "confine-test-%d\x00", victim) }
+
+// removeQueue removes the message queue of an attacker if it exists. Landlock denies opening a queue, which the kernel has created by then.
+func removeQueue(victim int) {
+	name := queueName(victim)
+	_ = call(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0, 0)
+}
+
+func systemCall(number, a1, a2, a3, a4 uintptr) (int, error) {
+	n, _, errno := unix.Syscall6(number, a1, a2, a3, a4, 0, 0)
 	return int(n), asError(errno)
 }
 
