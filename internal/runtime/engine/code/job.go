@@ -114,6 +114,12 @@ func (j *job) command(ctx context.Context) *exec.Cmd {
 // cpu returns Config.CPU in whole seconds, the unit of RLIMIT_CPU.
 func (j *job) cpu() time.Duration { return max(j.config.CPU.Round(time.Second), time.Second) }
 
+// reachedCPU reports whether a child that was killed has reached its limit of processor time. RLIMIT_CPU counts the ticks of the clock that
+// interrupt the child, whose number deviates from the measured time, the more the shorter the time and the busier the machine.
+func (j *job) reachedCPU(used time.Duration) bool {
+	return used >= j.cpu()/10*9-200*time.Millisecond
+}
+
 // sendModule writes the length of the module and then the module. The pipe stays open: when this process dies the pipe is
 // closed, and the child exits.
 func (j *job) sendModule(stdin io.Writer) {
@@ -142,7 +148,7 @@ func (j *job) result(ctx context.Context, child *exec.Cmd, err error, stderr str
 		return &Error{Reason: Invalid, Text: strings.TrimSpace(stderr)}
 	case state.ExitCode() == exitStorage:
 		return &Error{Reason: Storage, Text: "the compiler cannot write the code: " + strings.TrimSpace(stderr)}
-	case state.ExitCode() < 0 && state.UserTime()+state.SystemTime() >= j.cpu()/10*9: // rusage and RLIMIT_CPU are accounted slightly differently
+	case state.ExitCode() < 0 && j.reachedCPU(state.UserTime()+state.SystemTime()):
 		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling the module takes more than %s of processor time: simplify its largest functions", j.cpu())}
 	case state.ExitCode() == exitCrash && outOfMemory(stderr):
 		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling the module takes more than %d MiB of memory: simplify its largest functions", compilerMemory>>20)}

@@ -235,6 +235,20 @@ func TestUnstartableCompilerDoesNotInvalidateModule(t *testing.T) {
 	w.ensureFails(s, w.module("a"), Compiler, "cannot be started")
 }
 
+func TestReachedProcessorTimeIsRecognized(t *testing.T) {
+	for _, c := range []struct {
+		limit, used time.Duration
+		reached     bool
+	}{
+		{time.Second, time.Second, true}, {time.Second, 750 * time.Millisecond, true}, {time.Second, 600 * time.Millisecond, false},
+		{time.Minute, 55 * time.Second, true}, {time.Minute, 50 * time.Second, false},
+	} {
+		if reached := (&job{config: Config{CPU: c.limit}}).reachedCPU(c.used); reached != c.reached {
+			t.Errorf("%s of %s: %t, want %t", c.used, c.limit, reached, c.reached)
+		}
+	}
+}
+
 func TestFailuresAreCached(t *testing.T) {
 	testenv.NotShort(t, "waits for compilers")
 	limits := func(c *Config) { c.CPU, c.wall = time.Second, time.Hour }
