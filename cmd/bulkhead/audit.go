@@ -182,6 +182,9 @@ func (a *auditCommand) parse(now time.Time) error {
 	if !ok {
 		return usage.Errorf("--since: %q is neither a duration such as 30m, 1h or 7d, nor a date such as 2026-11-22, nor a time such as \"2026-11-22 10:00:00\" or 2026-11-22T10:00:00Z", a.since)
 	}
+	if a.summary && since.After(now) {
+		return usage.Errorf("--since: %s is in the future", a.since)
+	}
 	a.query.Since = since
 	return nil
 }

@@ -35,6 +35,7 @@ type auditSummary struct {
 	Lost    int64             `json:"lost"`             // records that could not be written
 	Damaged int64             `json:"damaged"`          // lines that are no records
 	Outside int64             `json:"outside"`          // records that were not counted for their time
+	Missed  []history.Span    `json:"missed,omitempty"` // in which records may have been rotated out of the log before they were counted
 
 	slowest []summaryRow
 	gaps    []string
@@ -120,7 +121,7 @@ func (a *auditCommand) summarize(ctx context.Context, file string, stdout, stder
 
 func newAuditSummary(file string, s *history.Summary, finder *remedy.Finder) auditSummary {
 	r := auditSummary{
-		Log: file, From: s.From, To: s.To, Begins: s.Since, Step: int64(s.Step.Seconds()), Total: s.Total.Figures(), Failed: s.Failed(), Refused: []refusedRow{}, Lost: s.Lost, Damaged: s.Damaged, Outside: s.Outside,
+		Log: file, From: s.From, To: s.To, Begins: s.Since, Step: int64(s.Step.Seconds()), Total: s.Total.Figures(), Failed: s.Failed(), Refused: []refusedRow{}, Lost: s.Lost, Damaged: s.Damaged, Outside: s.Outside, Missed: s.Missed,
 		Tools: summaryRows(s.Tools), Plugins: summaryRows(s.Plugins), Clients: summaryRows(s.Clients), slowest: summaryRows(s.Slowest()), gaps: s.Gaps(),
 	}
 	for i := range s.Series {
@@ -257,12 +258,16 @@ func (p summaryPage) table(title, by string, rows []summaryRow, columns []column
 		}
 		return f.Calls
 	}
-	for _, row := range rows[:min(p.rows, len(rows))] {
+	shown, most := rows[:min(p.rows, len(rows))], int64(0)
+	for _, row := range shown {
+		most = max(most, size(row.Figures))
+	}
+	for _, row := range shown {
 		line := ""
 		for _, c := range columns {
 			line += fmt.Sprintf("%7s ", c.value(row.Figures))
 		}
-		drawn := p.glyphs.Bar(size(row.Figures), size(rows[0].Figures), bar)
+		drawn := p.glyphs.Bar(size(row.Figures), most, bar)
 		fmt.Fprintf(p, "%s%s%s %s\n", line, drawn, strings.Repeat(" ", bar-utf8.RuneCountInString(drawn)), p.fit(oneLine(name(row.Key)), 8*len(columns)+bar+1, 16))
 	}
 	p.more(len(rows))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +188,21 @@ func TestClientsAreSelectedByTheNamesOfTheirTokens(t *testing.T) {
 	}
 }
 
+// TestBarsShowRatios has a tool with few calls, which comes last among the slowest, that takes twice as long as the first.
+func TestBarsShowRatios(t *testing.T) {
+	t.Setenv("LC_ALL", "C")
+	call := `{"time":"%s","kind":"call","plugin":"p","method":"tools/call","tool":"`
+	lines := slices.Repeat([]string{call + `often","outcome":"ok","duration_us":1000000}`}, 5)
+	text := summarize(t, false, append(lines, call+`seldom","outcome":"ok","duration_us":2000000}`)...)
+	_, slowest, _ := strings.Cut(text, "slowest")
+	for tool, want := range map[string]int{"often": 4, "seldom": 7} {
+		row, _, _ := strings.Cut(slowest, tool)
+		if got := strings.Count(row[strings.LastIndex(row, "\n"):], "#"); got != want {
+			t.Errorf("the bar of %s has %d marks, want %d:\n%s", tool, got, want, slowest)
+		}
+	}
+}
+
 func TestSummaryInAPipeCutsNothing(t *testing.T) {
 	target := "/" + strings.Repeat("long/", 40)
 	if text := summarize(t, false, `{"time":"%s","kind":"refused","plugin":"p","method":"tools/call","tool":"t","outcome":"denied","code":"denied","operations":[{"op":"file/open","target":"`+target+`","outcome":"denied"}]}`); !strings.Contains(text, target+"\n") {
@@ -198,6 +214,7 @@ func TestSummaryRefusesOtherFlags(t *testing.T) {
 	for want, a := range map[string]auditCommand{
 		"--follow":  {summary: true, follow: true},
 		"--outcome": {summary: true, outcomes: []string{"ok"}},
+		"future":    {summary: true, since: "2999-01-01"},
 	} {
 		if err := a.run(t.Context(), &bytes.Buffer{}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

@@ -44,6 +44,11 @@ func TestNamesOfClientsAreBounded(t *testing.T) {
 	if len(s.Tools) > maxKeys+2 || len(s.Clients) > maxKeys+2 || len(s.Total.Outcomes) > 1 {
 		t.Errorf("%d tools, %d clients, %d outcomes", len(s.Tools), len(s.Clients), len(s.Total.Outcomes))
 	}
+	for _, row := range s.Clients {
+		if row.Plugin != Other && row.Calls > 1 {
+			t.Errorf("%s has %d calls, of which those of other clients are some", row.Caller(), row.Calls)
+		}
+	}
 	for _, row := range s.Tools {
 		if len(row.Tool) > maxText {
 			t.Errorf("a name has %d bytes", len(row.Tool))

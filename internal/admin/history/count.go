@@ -87,14 +87,17 @@ func (c *counting) changed() map[string]any {
 func dayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // reconcile prepares for a log that is no longer what was counted, since a file was edited, shortened or replaced, or of which a stored part
-// was damaged. The log is then counted again, and replaces what was counted since its first record.
+// was damaged. The log is then counted again, and replaces what was counted since its first record. If all that was counted was rotated out of
+// the log, it is kept.
 func (c *counting) reconcile(unread *audit.Unread) error {
-	earliest, err := unread.Earliest(c.step)
-	if err != nil {
+	earliest, written, err := unread.Earliest(c.step)
+	if err != nil || earliest.IsZero() {
 		return err
 	}
-	if earliest.IsZero() || earliest.After(c.state.Until) && !c.state.Recount {
-		return nil // all that was counted was rotated out of the log
+	if written.After(c.state.written()) && !c.state.Recount {
+		c.state.miss(Span{c.state.written(), written})
+		c.state.UsesFrom = written
+		return nil
 	}
 	floor := earliest.UTC().Truncate(time.Hour)
 	first := dayOf(floor)
@@ -116,7 +119,7 @@ func (c *counting) reconcile(unread *audit.Unread) error {
 		}
 	}
 	unread.Restart()
-	c.state.Floor, c.state.Until, c.state.Damaged, c.state.Outside = floor, time.Time{}, 0, 0
+	c.state.Floor, c.state.Until, c.state.Written, c.state.Damaged, c.state.Outside = floor, time.Time{}, time.Time{}, 0, 0
 	if !c.state.Since.Before(floor) { // nothing earlier was counted
 		c.state.Since, c.state.Floor = time.Time{}, time.Time{}
 	}
@@ -183,6 +186,9 @@ func (c *counting) countIn(k Key, e *audit.Entry) error {
 	}
 	if e.Time.After(c.state.Until) {
 		c.state.Until = e.Time
+	}
+	if at := e.Written(); at.After(c.state.Written) {
+		c.state.Written = at
 	}
 	return c.used(k, e)
 }

@@ -92,6 +92,19 @@ func (f *fixture) entry() audit.Entry {
 	return e
 }
 
+// call appends the record of a call.
+func (f *fixture) call(at time.Time, took time.Duration) *audit.Entry {
+	f.Helper()
+	e := audit.Entry{Time: at, ID: fmt.Sprint(at), Kind: audit.KindCall, Plugin: "notes", Tool: "add", Method: "tools/call", Principal: "local", Outcome: audit.OK, Duration: took.Microseconds()}
+	line, err := json.Marshal(e)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.append(string(line) + "\n")
+	f.written = append(f.written, e)
+	return &e
+}
+
 // write appends records, and the line junk between them now and then.
 func (f *fixture) write(n int, junk string) {
 	f.Helper()

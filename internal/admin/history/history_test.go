@@ -90,6 +90,57 @@ func TestAllKnownFilesAreRotatedOut(t *testing.T) {
 	}
 }
 
+// TestCallThatOutlastsRotationKeepsCounts has a call that began before the latest counted one, and ended after the rotation.
+func TestCallThatOutlastsRotationKeepsCounts(t *testing.T) {
+	f := newFixture(t)
+	f.write(300, "")
+	f.check("before", f.written, time.Time{})
+	if err := os.Remove(f.log); err != nil {
+		t.Fatal(err)
+	}
+	last := f.written[len(f.written)-1]
+	e := f.call(last.Time.Add(-5*time.Second), 6*time.Minute)
+	f.check("after", f.written, time.Time{})
+	if _, from, err := f.open().LastUses(t.Context(), audit.Query{}); err != nil || !from.Equal(e.Written()) {
+		t.Errorf("the last uses are complete from %s, %v; want %s", from, err, e.Written())
+	}
+}
+
+func TestRecordsThatMayHaveBeenRotatedOutAreSaid(t *testing.T) {
+	f := newFixture(t)
+	first := f.call(now.Add(-5*time.Hour), time.Second)
+	if gaps := f.summary(Query{}).Gaps(); len(gaps) > 0 {
+		t.Errorf("before a rotation: %q", gaps)
+	}
+	f.rotate(1)
+	f.call(now.Add(-4*time.Hour), time.Second)
+	if gaps := f.summary(Query{}).Gaps(); len(gaps) > 0 {
+		t.Errorf("the rotated file is still there: %q", gaps)
+	}
+	f.rotate(1)
+	f.call(now.Add(-3*time.Hour), time.Second)
+	f.rotate(1)
+	second := f.call(now.Add(-2*time.Hour), time.Second)
+	s := f.summary(Query{})
+	if want := []Span{{now.Add(-4 * time.Hour).Add(time.Second), now.Add(-3 * time.Hour).Add(time.Second)}}; !slices.Equal(s.Missed, want) || len(s.Gaps()) != 1 {
+		t.Errorf("missed %v, want %v: %q", s.Missed, want, s.Gaps())
+	}
+	if s := f.summary(Query{Select: audit.Query{Since: second.Time}}); len(s.Missed) > 0 {
+		t.Errorf("since %s: missed %v", second.Time, s.Missed)
+	}
+	_, from, err := f.open().LastUses(t.Context(), audit.Query{})
+	if err != nil || !from.After(first.Time) {
+		t.Errorf("the last uses are complete from %s, %v", from, err)
+	}
+	st := state{}
+	for i := range 3 * maxMissed {
+		st.miss(Span{now.Add(time.Duration(2*i) * time.Hour), now.Add(time.Duration(2*i+1) * time.Hour)})
+	}
+	if len(st.Missed) != maxMissed || !st.Missed[0].From.Equal(now) {
+		t.Errorf("%d spans, the first from %s", len(st.Missed), st.Missed[0].From)
+	}
+}
+
 func TestChangedLogIsCountedAgain(t *testing.T) {
 	for name, change := range map[string]func(lines []string) []string{
 		"shortened":          func(lines []string) []string { return lines[:500] },

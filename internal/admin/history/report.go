@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -51,6 +52,14 @@ func (s *Summary) Gaps() (all []string) {
 		if gap.n > 0 {
 			all = append(all, chart.Counted(gap.n, gap.one, gap.many))
 		}
+	}
+	if n := len(s.Missed); n > 0 {
+		latest, others := s.Missed[n-1], ""
+		if n > 1 {
+			others = fmt.Sprintf(", and in %s before", chart.Counted(int64(n-1), "time", "times"))
+		}
+		all = append(all, fmt.Sprintf("records between %s and %s%s may have been rotated out of the log before they were counted",
+			latest.From.Local().Format(time.DateTime), latest.To.Local().Format(time.DateTime), others))
 	}
 	return all
 }

@@ -42,9 +42,36 @@ type state struct {
 	Since    time.Time `json:"since,omitzero"`    // earliest record that was counted
 	Until    time.Time `json:"until,omitzero"`    // latest record that was counted
 	Floor    time.Time `json:"floor,omitzero"`    // what is earlier was counted before the log was changed, and is not counted again
+	Written  time.Time `json:"written,omitzero"`  // when the latest of them was written
 	UsesFrom time.Time `json:"usesFrom,omitzero"` // the last uses after this time are complete
+	Missed   []Span    `json:"missed,omitempty"`  // of which records may not be counted, the earliest first
 	Damaged  int64     `json:"damaged,omitempty"` // lines that were no records
 	Outside  int64     `json:"outside,omitempty"` // records that were not counted for their time
+}
+
+// Span is a time in which records may have been written and rotated out of the log before they were counted.
+type Span struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// maxMissed bounds the number of spans that are told apart.
+const maxMissed = 64
+
+// miss notes a span. Beyond maxMissed, the two earliest become one.
+func (st *state) miss(s Span) {
+	if st.Missed = append(st.Missed, s); len(st.Missed) > maxMissed {
+		st.Missed[1].From = st.Missed[0].From
+		st.Missed = st.Missed[1:]
+	}
+}
+
+// written returns when the latest record was written, of which an earlier version noted only the beginning.
+func (st *state) written() time.Time {
+	if st.Until.After(st.Written) {
+		return st.Until
+	}
+	return st.Written
 }
 
 // part is a stored file.

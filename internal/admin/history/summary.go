@@ -35,9 +35,10 @@ type Summary struct {
 	Tools    []Row // by plugin, method and tool, the most frequent first
 	Plugins  []Row
 	Clients  []Row
-	Lost     int64 // records that could not be written
-	Damaged  int64 // lines of the whole log that are no records
-	Outside  int64 // records of the whole log that were not counted for their time
+	Lost     int64  // records that could not be written
+	Damaged  int64  // lines of the whole log that are no records
+	Outside  int64  // records of the whole log that were not counted for their time
+	Missed   []Span // the earliest first
 }
 
 // Row is the calls with one Key, of which only those fields are set that the row is about.
@@ -165,6 +166,11 @@ func newSummarizing(st *state, q Query, now time.Time) *summarizing {
 		s.From = s.To.Add(-time.Hour)
 	}
 	s.From = s.From.Truncate(time.Hour)
+	for _, m := range st.Missed {
+		if m.To.After(s.From) && m.From.Before(s.To) {
+			s.Missed = append(s.Missed, m)
+		}
+	}
 	s.Step = stepOf(s.To.Sub(s.From), cmp.Or(q.Steps, defaultSteps))
 	s.Series = make([]Stats, max(1, (s.To.Sub(s.From)+s.Step-1)/s.Step))
 	for i := range s.rows {
@@ -190,7 +196,7 @@ func (s *summarizing) add(begin time.Time, h *hour) {
 		s.Total.merge(&c.Stats)
 		s.Series[step].merge(&c.Stats)
 		for i, k := range []Key{
-			{Plugin: c.Plugin, Method: c.Method, Tool: c.Tool}, {Plugin: c.Plugin}, {Principal: c.Principal, Client: c.Client},
+			{Plugin: c.Plugin, Method: c.Method, Tool: c.Tool}, {Plugin: c.Plugin}, c.caller(),
 		} {
 			row := s.row(i, k)
 			row.merge(&c.Stats)
@@ -200,6 +206,14 @@ func (s *summarizing) add(begin time.Time, h *hour) {
 			}
 		}
 	}
+}
+
+// caller returns the key of who called.
+func (k Key) caller() Key {
+	if k.Plugin == Other {
+		return k
+	}
+	return Key{Principal: k.Principal, Client: k.Client}
 }
 
 // noteCallers adds who was refused something in c, which was merged already.

@@ -55,6 +55,14 @@ type Entry struct {
 	Line []byte `json:"-"` // the unparsed line; valid until the next entry is read
 }
 
+// maxDuration bounds what is believed of the duration in a line.
+const maxDuration = 24 * time.Hour
+
+// Written returns when the record was written: at the end of its call, whereas Time is that of its beginning.
+func (e *Entry) Written() time.Time {
+	return e.Time.Add(time.Duration(min(max(0, e.Duration), maxDuration.Microseconds())) * time.Microsecond)
+}
+
 // Damage is a line that is not a record.
 type Damage struct {
 	File string

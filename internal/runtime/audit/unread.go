@@ -115,23 +115,25 @@ func (u *Unread) Size() int64 {
 	return n
 }
 
-// Earliest returns the earliest time of a first entry of the files, read or not; zero if there is no entry. It looks for one in about
-// the first limit bytes of each file.
-func (u *Unread) Earliest(limit int64) (time.Time, error) {
-	var earliest time.Time
+// Earliest returns the earliest time of a first entry of the files, read or not, and when the earliest of them was written; zero if there is
+// no entry. It looks for one in about the first limit bytes of each file.
+func (u *Unread) Earliest(limit int64) (earliest, written time.Time, err error) {
 	for _, f := range u.files {
 		begin := logFile{File: f.File, info: f.info, end: f.end}
 		err := begin.read(min(f.end, limit), func(e Entry) error {
 			if earliest.IsZero() || e.Time.Before(earliest) {
 				earliest = e.Time
 			}
+			if at := e.Written(); written.IsZero() || at.Before(written) {
+				written = at
+			}
 			return ErrPause
 		}, func(Damage) {})
 		if err != nil && !errors.Is(err, ErrPause) {
-			return earliest, err
+			return earliest, written, err
 		}
 	}
-	return earliest, nil
+	return earliest, written, nil
 }
 
 // Read reads unread lines, the oldest file first, until yield returns ErrPause or about limit bytes were read, and reports whether it has
