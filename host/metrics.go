@@ -18,33 +18,35 @@ var _ httpserver.Metrics = (*observed)(nil)
 type metricsChange struct {
 	observed *observed
 	at       config.Metrics
-	own      *metrics.Server // for at; nil: it has none, or at is not new
+	own      *metrics.Server // for at; nil: it has none, it could not be opened, or it is open already
+	failed   error           // why there is no listener for at
 }
 
 // prepareMetrics returns the change to what a config says of metrics, while the Host serves clients or not. The caller holds the lock of reloads
 // until the change is committed or aborted.
-func (h *Host) prepareMetrics(found *discovery.Found) (metricsChange, error) {
+func (h *Host) prepareMetrics(found *discovery.Found) metricsChange {
 	o := &h.observed
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.serving == 0 {
-		return metricsChange{observed: o}, nil
+		return metricsChange{observed: o}
 	}
 	return o.prepare(found)
 }
 
-// prepare returns the change to what a config says of metrics. The caller holds the lock.
-func (o *observed) prepare(found *discovery.Found) (metricsChange, error) {
+// prepare returns the change to what a config says of metrics. Without a listener the change can be applied nevertheless: any user of the machine may occupy
+// an address, and must not prevent a change that narrows a grant. The caller holds the lock.
+func (o *observed) prepare(found *discovery.Found) metricsChange {
 	c := metricsChange{observed: o, at: found.Audit.MetricsAt()}
-	if c.at == o.at || c.at.Address == "" {
-		return c, nil
+	if c.at.Address == "" || c.at == o.at && o.own != nil {
+		return c
 	}
 	var err error
 	if c.own, err = metrics.Listen(c.at.Address); err != nil {
-		return c, usage.Errorf("%s: audit.metrics: cannot listen on %s: %w\n  remedy: end the other program that listens there, such as another server with this config, or name another address",
+		c.failed = usage.Errorf("%s: audit.metrics: cannot listen on %s: %w\n  remedy: end the other program that listens there, such as another server with this config, or name another address",
 			found.Audit.Source, c.at.Address, err)
 	}
-	return c, nil
+	return c
 }
 
 // abort drops the change.
@@ -59,8 +61,11 @@ func (o *observed) applyMetrics(c metricsChange) {
 	if c.at.HTTP && o.http == nil {
 		c.at = config.Metrics{} // no client could read them
 	}
-	if c.at == o.at {
+	if c.at == o.at && c.own == nil {
 		return
+	}
+	if c.failed != nil {
+		o.host.options.Log.Error("the metrics of this server cannot be read", "reason", reasonOf(c.failed))
 	}
 	o.at, o.own = c.at, c.own
 	switch {

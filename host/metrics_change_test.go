@@ -14,10 +14,7 @@ import (
 func Measures(h *Host) bool { return h.observed.metrics.Load() != nil }
 
 // PrepareMetrics prepares a change of metrics to the config in force, as a reload does, and returns the function that commits it.
-func PrepareMetrics(h *Host) (commit func(), err error) {
-	c, err := h.prepareMetrics(h.catalog().Found)
-	return c.commit, err
-}
+func PrepareMetrics(h *Host) (commit func()) { return h.prepareMetrics(h.catalog().Found).commit }
 
 // TestMetricsChangeOfEndedServerIsDropped commits a change, as a reload does, after the last Serve has ended.
 func TestMetricsChangeOfEndedServerIsDropped(t *testing.T) {

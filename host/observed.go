@@ -54,12 +54,9 @@ func (h *Host) observe(ctx context.Context, server *httpserver.Server) (end func
 	var old *traces.Exporter
 	o.mu.Lock()
 	defer func() { o.mu.Unlock(); o.flush(old) }()
-	change, err := o.prepare(h.catalog().Found)
-	switch {
-	case err != nil && server != nil:
-		return nil, err
-	case err != nil:
-		h.options.Log.Error("the metrics of this server cannot be read", "reason", reasonOf(err))
+	change := o.prepare(h.catalog().Found)
+	if change.failed != nil && server != nil {
+		return nil, change.failed
 	}
 	o.serving++
 	if server != nil {

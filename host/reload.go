@@ -116,10 +116,7 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 	if err := errors.Join(err, wrongModules(old, next)); err != nil {
 		return &UsageError{Err: err}
 	}
-	observed, err := h.prepareMetrics(found)
-	if err != nil {
-		return err
-	}
+	observed := h.prepareMetrics(found)
 	if err := h.claim(ctx, projects); err != nil { // late, since what was claimed stays so
 		observed.abort()
 		return err
