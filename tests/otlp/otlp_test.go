@@ -58,7 +58,7 @@ func TestCollectorDecodesSpans(t *testing.T) {
 	after := func(ms int) time.Time { return at.Add(time.Duration(ms) * time.Millisecond) }
 	const name = "a\"\\\x00\u202e<\xff"
 	times := &call.Times{Queued: after(1), Started: after(2), Ready: after(3), Retried: after(4), Answered: after(9)}
-	times.Perform(call.Performed{Op: "http/fetch", Begin: after(5), End: after(6)})
+	times.Perform(call.Performed{Op: "http/fetch", Begin: after(5), End: after(6), Code: "denied"})
 	e.Add(identity.Call(&audit.Record{
 		Time: at, Duration: 10 * time.Millisecond, Method: "tools/call", Tool: name, Outcome: audit.Failed, Code: "fuel", Fuel: 1 << 60, ID: "r", Request: []byte(`"7-a"`), Address: "192.0.2.1", Plugin: "p", Version: "1",
 		Operations: []audit.Operation{{Op: "http/fetch", Outcome: audit.Denied, Count: 2}},
@@ -91,6 +91,8 @@ func TestCollectorDecodesSpans(t *testing.T) {
 		t.Errorf("the module's span: %s %s %d", module.Name(), module.Kind(), module.Events().Len())
 	case module.Attributes().AsRaw()["bulkhead.fuel"] != int64(1<<60), module.Attributes().AsRaw()["bulkhead.operations.denied"] != int64(2):
 		t.Errorf("%v", module.Attributes().AsRaw())
+	case spans.At(4).Status().Code() != ptrace.StatusCodeError, spans.At(4).Attributes().AsRaw()["error.type"] != "denied":
+		t.Errorf("the span of the denied operation: %s %v", spans.At(4).Status().Code(), spans.At(4).Attributes().AsRaw())
 	case spans.At(4).ParentSpanID() != module.SpanID(), spans.At(4).Name() != "http/fetch":
 		t.Errorf("%s is not of the module", spans.At(4).Name())
 	}

@@ -25,6 +25,7 @@ type Times struct {
 type Performed struct {
 	Op         string
 	Begin, End time.Time
+	Code       string // of the abi.HostError; empty: it succeeded
 }
 
 // maxPerformed bounds the operations of a call that Times lists: a module decides how many it requests.

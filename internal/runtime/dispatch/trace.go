@@ -89,12 +89,16 @@ func parentOf(r *call.Request) *tracecontext.Context {
 	return nil
 }
 
-// timed returns operate, which notes the times of operations.
+// timed returns operate, which notes the times and the outcome of operations.
 func timed(operate worker.Operate, times *call.Times) worker.Operate {
 	return func(ctx context.Context, o wire.Operation) wire.Reply {
-		begin := time.Now()
+		done := call.Performed{Op: o.Op, Begin: time.Now()}
 		reply := operate(ctx, o)
-		times.Perform(call.Performed{Op: o.Op, Begin: begin, End: time.Now()})
+		done.End = time.Now()
+		if reply.Error != nil {
+			done.Code = reply.Error.Code
+		}
+		times.Perform(done)
 		return reply
 	}
 }

@@ -1,11 +1,14 @@
 package dispatch
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/tracecontext"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // TestParentOfRequest states the parent of a request in several places, of which some are invalid.
@@ -44,6 +47,25 @@ func TestParentOfRequest(t *testing.T) {
 			}
 		case got.Trace != tracecontext.TraceID{15: c.want}, c.want < 9 && got.State != fmt.Sprint("a=", c.want):
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestTimesHaveOutcomeOfOperations performs operations that succeed, are denied and fail.
+func TestTimesHaveOutcomeOfOperations(t *testing.T) {
+	times := &call.Times{}
+	for _, code := range []string{"", abi.HostDenied, abi.HostFailed} {
+		reply := wire.Reply{}
+		if code != "" {
+			reply.Error = &abi.HostError{Code: code}
+		}
+		operate := timed(func(context.Context, wire.Operation) wire.Reply { return reply }, times)
+		if got := operate(t.Context(), wire.Operation{Op: abi.OpHTTPFetch}); got.Error != reply.Error {
+			t.Errorf("%q: the reply is changed to %+v", code, got)
+		}
+		all, _ := times.Performed()
+		if last := all[len(all)-1]; last.Op != abi.OpHTTPFetch || last.Code != code || last.Begin.IsZero() || last.End.Before(last.Begin) {
+			t.Errorf("%q: %+v", code, last)
 		}
 	}
 }

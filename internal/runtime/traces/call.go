@@ -40,7 +40,10 @@ func (i *Identity) Call(r *audit.Record, times *call.Times) []Span {
 		}
 		s := i.part(phase.name, phase.begin, phase.end)
 		if phase.end.IsZero() { // the request has ended in this phase
-			s.End, s.ErrorType = all[0].End, r.ErrorType()
+			s.End = all[0].End
+		}
+		if phase.end.IsZero() || phase.name == spanModule {
+			s.fail(r.ErrorType())
 		}
 		if phase.name == spanModule {
 			s = i.moduleSpan(s, r, times)
@@ -51,6 +54,7 @@ func (i *Identity) Call(r *audit.Record, times *call.Times) []Span {
 	for _, o := range operations {
 		s := i.part(operationName(o.Op), o.Begin, o.End)
 		s.Parent = i.module
+		s.fail(o.Code)
 		all = append(all, s)
 	}
 	all[0].Dropped = leftOut
@@ -69,7 +73,7 @@ func (i *Identity) Refused(r *audit.Record, at time.Time) []Span {
 
 // request returns the span of the request itself, by https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/.
 func (i *Identity) request(r *audit.Record) Span {
-	s := Span{Context: i.Context, Parent: i.parent, Name: r.Method, Server: !i.Part, Begin: r.Time, End: r.Time.Add(r.Duration), ErrorType: r.ErrorType()}
+	s := Span{Context: i.Context, Parent: i.parent, Name: r.Method, Server: !i.Part, Begin: r.Time, End: r.Time.Add(r.Duration)}
 	s.text("mcp.method.name", r.Method)
 	if r.Method == abi.MethodToolsCall && r.Tool != "" { // names of prompts and resources may come from the client
 		s.Name += " " + r.Tool
@@ -77,7 +81,7 @@ func (i *Identity) request(r *audit.Record) Span {
 		s.text("gen_ai.operation.name", "execute_tool")
 	}
 	s.text("gen_ai.prompt.name", i.Prompt)
-	s.text("error.type", s.ErrorType)
+	s.fail(r.ErrorType())
 	if i.Status != 0 {
 		s.text("rpc.response.status_code", strconv.Itoa(i.Status))
 	}
@@ -125,7 +129,7 @@ func (i *Identity) part(name string, begin, end time.Time) Span {
 
 // moduleSpan completes the span of the module.
 func (i *Identity) moduleSpan(s Span, r *audit.Record, times *call.Times) Span {
-	s.Span, s.ErrorType = i.module, r.ErrorType()
+	s.Span = i.module
 	s.number("bulkhead.fuel", int64(r.Fuel))
 	done, denied := r.LeftOut, int64(0)
 	for _, o := range r.Operations {
@@ -150,6 +154,12 @@ func operationName(op string) string {
 		return op
 	}
 	return "operation"
+}
+
+// fail states what has failed, if anything has.
+func (s *Span) fail(errorType string) {
+	s.ErrorType = errorType
+	s.text("error.type", errorType)
 }
 
 func (s *Span) text(key, value string) {

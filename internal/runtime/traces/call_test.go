@@ -57,6 +57,30 @@ func TestPhasesOfCalls(t *testing.T) {
 	}
 }
 
+// TestFailedPartsHaveErrorType looks at the spans of a call whose module goes on after one of its operations was denied, and then fails.
+func TestFailedPartsHaveErrorType(t *testing.T) {
+	record := &audit.Record{Time: begun, Duration: 9 * time.Second, Method: abi.MethodToolsCall, Outcome: audit.Failed, Code: "timeout"}
+	times := &call.Times{Queued: after(1), Started: after(2), Ready: after(3), Answered: after(8)}
+	times.Perform(call.Performed{Op: abi.OpHTTPFetch, Begin: after(4), End: after(5), Code: abi.HostDenied})
+	times.Perform(call.Performed{Op: abi.OpNotify, Begin: after(5), End: after(6)})
+	want := map[string]string{"tools/call": "timeout", "queue": "", "worker": "", "module": "timeout", "http/fetch": "denied", "notify": ""}
+	all := always.Begin(nil).Call(record, times)
+	if len(all) != len(want) {
+		t.Errorf("%d spans", len(all))
+	}
+	for _, s := range all {
+		errorType := ""
+		for _, a := range s.Attributes {
+			if a.Key == "error.type" {
+				errorType += a.Text
+			}
+		}
+		if isError := s.encode().Status != nil; errorType != want[s.Name] || isError != (errorType != "") {
+			t.Errorf("%s: error.type is %q, want %q; its status is an error: %t", s.Name, errorType, want[s.Name], isError)
+		}
+	}
+}
+
 // TestSpansAreSampledAsTheirParent follows a parent that is not sampled, and one that is.
 func TestSpansAreSampledAsTheirParent(t *testing.T) {
 	record := &audit.Record{Method: abi.MethodToolsCall}
