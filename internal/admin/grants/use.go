@@ -26,7 +26,12 @@ type Use struct {
 func (u *Use) read(ctx context.Context, o discovery.Options, view *catalog.Catalog) []history.Use {
 	u.Days, u.Before = unusedDays, time.Now().AddDate(0, 0, -unusedDays)
 	if view.Audit == nil {
-		u.Reason = "no audit log is configured, so it is not known which tools are used: add [audit] with a file to the config"
+		u.Reason = "no audit log is configured, so it is not known which tools are used: "
+		if o.NoConfig {
+			u.Reason += "a config names the log, and with --no-config none is used"
+		} else {
+			u.Reason += "add [audit] with a file to the config"
+		}
 		return nil
 	}
 	uses, err := u.count(ctx, o, view.Audit.File, history.PageTime)

@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/remedy"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/ui"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/chart"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
@@ -25,6 +26,7 @@ type historyModel struct {
 	*selection
 	Log         string // empty: none is in force
 	Config      string // where [audit] belongs without a log; empty: there is no config
+	NoConfig    bool   // whether no config is used, by --no-config
 	Unread      string // what of the log is not counted yet; empty: all is
 	From, To    time.Time
 	Begins      time.Time
@@ -78,12 +80,11 @@ func historyPage(o discovery.Options) ui.Page {
 		m := &historyModel{selection: selected}
 		log := discovery.FindAudit(o)
 		if log == nil {
-			if _, err := discovery.Find(o); err != nil { // such as a config that cannot be read, which may have a log
+			view, err := catalog.Look(o)
+			if view == nil { // such as a config that is not trusted or cannot be read, which may have a log
 				return nil, err
 			}
-			if source, err := discovery.FindConfig(o); err == nil && source.By != discovery.ByNothing {
-				m.Config = source.File
-			}
+			m.Config, m.NoConfig = view.Config, o.NoConfig
 			return m, nil
 		}
 		h, err := history.Find(o, log.File)
@@ -98,11 +99,11 @@ func historyPage(o discovery.Options) ui.Page {
 		if p.Unread > 0 {
 			m.Unread = chart.Bytes(p.Unread)
 		}
+		finder, _ := remedy.Look(o) // the page Doctor has its problems
 		s, err := h.Summary(ctx, selected.query)
 		if err != nil {
 			return nil, err
 		}
-		finder, _ := remedy.Look(o) // the page Doctor has its problems
 		m.fill(s, finder)
 		return m, nil
 	}}

@@ -173,3 +173,35 @@ func TestHistoryOfABrokenConfigHasItsError(t *testing.T) {
 		}
 	}
 }
+
+// TestHistoryOfAnUntrustedConfigSaysWhatGrantsDoes has a config with [audit] that was never trusted, and one that has changed since: the advice to add
+// the table would define it twice.
+func TestHistoryOfAnUntrustedConfigSaysWhatGrantsDoes(t *testing.T) {
+	w := admintest.New(t)
+	w.Plugin(t, "first", "")
+	w.Config(t, "[audit]\nfile = "+quoteTOML(w.Path("audit.jsonl"))+"\n[[plugins]]\npath = \"../plugins/first\"\n")
+	for _, want := range []string{"bulkhead.toml is not trusted", "bulkhead.toml has changed since it was trusted"} {
+		b := open(t, Of(w.Discovering())...)
+		for _, path := range []string{"/grants", "/history"} {
+			if _, body := b.get(path); !strings.Contains(body, want) || !strings.Contains(body, "bulkhead trust") || strings.Contains(body, "Add these lines to") {
+				t.Errorf("%s lacks %q, or advises to add [audit]:\n%s", path, want, body)
+			}
+		}
+		w.Trust(t, "work/bulkhead.toml")
+		w.Config(t, w.Read(t, "work/bulkhead.toml")+"deny_tools = [\"first_write\"]\n")
+	}
+}
+
+func TestPagesWithoutConfigByFlagAdviseNoChangeOfIt(t *testing.T) {
+	w := admintest.New(t)
+	w.Plugin(t, "first", "")
+	w.Config(t, "[audit]\nfile = "+quoteTOML(w.Path("audit.jsonl"))+"\n[[plugins]]\npath = \"../plugins/first\"\n")
+	o := w.Discovering()
+	o.NoConfig, o.PluginsDir = true, w.Path("plugins")
+	b := open(t, Of(o)...)
+	for _, path := range []string{"/grants", "/history"} {
+		if _, body := b.get(path); !strings.Contains(body, "--no-config") || strings.Contains(body, "Add these lines") || strings.Contains(body, "add [audit]") {
+			t.Errorf("%s does not name --no-config, or advises to add [audit]:\n%s", path, body)
+		}
+	}
+}
