@@ -100,6 +100,7 @@ func historyPage(o discovery.Options) ui.Page {
 			m.Unread = chart.Bytes(p.Unread)
 		}
 		finder, _ := remedy.Look(o) // the page Doctor has its problems
+		selected.query.Select.Clients = finder.Selectors(selected.query.Select.Clients)
 		s, err := h.Summary(ctx, selected.query)
 		if err != nil {
 			return nil, err

@@ -205,3 +205,30 @@ func TestPagesWithoutConfigByFlagAdviseNoChangeOfIt(t *testing.T) {
 		}
 	}
 }
+
+// TestHistorySelectsClientsByTheNamesOfTheirTokens selects as the command does that the page shows: the log has principals, and no names of tokens.
+func TestHistorySelectsClientsByTheNamesOfTheirTokens(t *testing.T) {
+	w := admintest.New(t)
+	w.Plugin(t, "first", "")
+	tokens, err := discovery.NamedTokens(w.Options().System)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, made, err := tokens.New(t.Context(), "ci-build", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	for tool, principal := range map[string]string{"first_read": made.PrincipalID(), "first_write": "token:other"} {
+		fmt.Fprintf(&log, `{"time":%q,"kind":"call","plugin":"first","method":"tools/call","tool":%q,"principal":%q,"outcome":"ok"}`+"\n",
+			time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), tool, principal)
+	}
+	w.Write(t, "audit.jsonl", log.String())
+	w.Config(t, "[audit]\nfile = "+quoteTOML(w.Path("audit.jsonl"))+"\n[[plugins]]\npath = \"../plugins/first\"\n")
+	_, body := open(t, historyPage(w.Options())).get("/history?client=ci-build")
+	for _, want := range []string{"Only the client <code>ci-build</code>", "<dt>Calls</dt><dd>1,", "first_read", "--client ci-build"} {
+		if !strings.Contains(body, want) || strings.Contains(body, "first_write") {
+			t.Errorf("the page lacks %q, or has another client:\n%s", want, body)
+		}
+	}
+}
