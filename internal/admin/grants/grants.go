@@ -64,14 +64,15 @@ type Grant struct {
 	Kind  string // directory, repository, web server, variable or question
 	Write bool
 	Holds Extent // of a directory
-	// PartOf is a further grant of the plugin that includes this one, so that it would decide without this one; empty: none does.
-	PartOf string
+	// PartOf is an item of the plugin's table or manifest that includes this grant, so that it would decide without this one; empty: none does.
+	PartOf  string
+	hasItem bool // whether the table or the manifest has an item for it; a table of [[clients]] and a ceiling narrow to what has none
 	review.Grant
 }
 
 // CanDrop reports whether Narrow can remove the grant.
 func (g Grant) CanDrop() bool {
-	return len(g.At) > 0 && g.PartOf == "" && (g.Key == "fs" || g.Key == "git" || g.Key == "http")
+	return len(g.At) > 0 && g.PartOf == "" && g.hasItem
 }
 
 // place returns what the grant is compared by: a directory by the path to which its symbolic links resolve.
@@ -173,6 +174,12 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
+	items := make([]map[string]map[string]bool, len(view.Plugins))
+	for i, plugin := range view.Plugins {
+		if !plugin.IsHost() && plugin.Problems.Err() == nil {
+			items[i] = currentItems(plugin, view.Places).names()
+		}
+	}
 	for _, g := range granted {
 		c := Client{Name: g.Client.Name, By: g.Client.By}
 		if g.At.File != "" {
@@ -194,7 +201,7 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 				return nil, context.Cause(ctx)
 			}
 			if entry := view.Plugins[i].Entry; !view.Plugins[i].IsHost() {
-				plugin := newPlugin(described, entry, last, unused)
+				plugin := newPlugin(described, entry, items[i], last, unused)
 				plugin.measure(ctx, counted)
 				if g.At.File != "" {
 					plugin.Table = g.Client.Name
@@ -211,8 +218,8 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 	return p, nil
 }
 
-// newPlugin returns what is shown of a plugin. Only the tools of a plugin that is served can be unused.
-func newPlugin(described explain.PluginPolicy, entry config.Plugin, last map[history.Tool]time.Time, unused map[history.Tool]bool) Plugin {
+// newPlugin returns what is shown of a plugin with these items of fs, git and http. Only the tools of a plugin that is served can be unused.
+func newPlugin(described explain.PluginPolicy, entry config.Plugin, items map[string]map[string]bool, last map[history.Tool]time.Time, unused map[history.Tool]bool) Plugin {
 	p := Plugin{PluginPolicy: described, InConfig: entry.File != "", Position: entry.Position("")}
 	if described.Policy == nil {
 		return p
@@ -234,16 +241,13 @@ func newPlugin(described explain.PluginPolicy, entry config.Plugin, last map[his
 		{"fs", review.Folder, described.Folders}, {"git", review.Repository, described.Repositories}, {"http", review.Origin, described.Origins},
 		{"env", review.Variable, described.Variables}, {"ask", review.Question, described.Questions},
 	} {
-		names := map[string]bool{}
-		for _, g := range list.grants {
-			if !g.State {
-				names[g.What] = true
-			}
-		}
+		names := items[list.key]
 		for _, g := range list.grants {
 			// The host does not judge what a request changes on a server.
 			write := list.key == "http" || g.Access != "" && g.Access != string(manifest.Read)
-			p.Grants = append(p.Grants, Grant{Key: list.key, Kind: kinds[list.kind], Write: write, PartOf: partOf(list.key, g.What, names), Grant: g})
+			p.Grants = append(p.Grants, Grant{
+				Key: list.key, Kind: kinds[list.kind], Write: write, PartOf: partOf(list.key, g.What, names), hasItem: names[g.What], Grant: g,
+			})
 			if !g.State {
 				p.Breadth.add(list.key, write, g)
 			}

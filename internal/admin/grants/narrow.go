@@ -240,10 +240,10 @@ func changes(before, after explain.PluginPolicy) []review.GrantLine {
 	return slices.DeleteFunc(review.CompareGrants(*before.Policy, *after.Policy), func(l review.GrantLine) bool { return l.Change == "" })
 }
 
-// narrowed returns the entry of p with less, and an entry that has only the key that is written. Without a key in the config, what is granted now is
-// written: a manifest may request more than it is granted without one.
+// narrowed returns the entry of p with less, and an entry that has only the key that is written.
 func narrowed(p *catalog.Plugin, places config.Places, key, what string) (entry, only config.Plugin, err error) {
 	entry = p.Entry
+	now := currentItems(p, places)
 	found, rest := true, map[string]bool(nil)
 	switch key {
 	case KeyTool:
@@ -253,35 +253,13 @@ func narrowed(p *catalog.Plugin, places config.Places, key, what string) (entry,
 	case KeyReadOnly:
 		entry.ReadOnly, entry.AllowWrite, only.ReadOnly = true, false, true
 	case "fs":
-		resolve := func(f manifest.FS) (string, string) { return places.Resolve(f.Path, p.Name) }
-		asked := entry.FS
-		if asked == nil {
-			asked = slices.DeleteFunc(slices.Clone(p.Manifest.Capabilities.FS), func(f manifest.FS) bool {
-				path, missing := resolve(f)
-				return missing != "" || !slices.ContainsFunc(p.Grant.FS, func(m config.Mount) bool { return !m.State && m.Path == path })
-			})
-		}
-		entry.FS, rest, found = without(asked, what, resolve)
+		entry.FS, rest, found = without(now.fs, what, now.directory)
 		only.FS = entry.FS
 	case "git":
-		resolve := func(g manifest.Git) (string, string) { return places.Resolve(g.Repo, p.Name) }
-		asked := entry.Git
-		if asked == nil {
-			for _, g := range p.Manifest.Capabilities.Git {
-				path, missing := resolve(g)
-				if i := slices.IndexFunc(p.Grant.Git, func(have config.Git) bool { return have.Repo == path }); missing == "" && i >= 0 {
-					asked = append(asked, manifest.Git{Repo: g.Repo, Access: p.Grant.Git[i].Access, Remotes: p.Grant.Git[i].Remotes})
-				}
-			}
-		}
-		entry.Git, rest, found = without(asked, what, resolve)
+		entry.Git, rest, found = without(now.git, what, now.repository)
 		only.Git = entry.Git
 	case "http":
-		asked := entry.HTTP
-		if asked == nil {
-			asked = p.Grant.HTTP
-		}
-		entry.HTTP, rest, found = without(asked, what, func(h config.HTTP) (string, string) { return h.String(), "" })
+		entry.HTTP, rest, found = without(now.http, what, now.origin)
 		only.HTTP = entry.HTTP
 	default:
 		return entry, only, usage.Errorf("%s cannot be narrowed: only %s can", tomlfile.Quote(key), strings.Join([]string{KeyTool, KeyReadOnly, "fs", "git", "http"}, ", "))
@@ -293,6 +271,55 @@ func narrowed(p *catalog.Plugin, places config.Places, key, what string) (entry,
 		return entry, only, usage.Errorf("%s is in %s, which stays granted: hide it with deny, or narrow that one", tomlfile.Quote(what), part)
 	}
 	return entry, only, nil
+}
+
+// currentSettings are the items that fs, git and http of a plugin's table have, or would have if they were written as they are in force.
+type currentSettings struct {
+	fs      []manifest.FS
+	git     []manifest.Git
+	http    []config.HTTP
+	resolve func(path string) (resolved, missing string)
+}
+
+// currentItems returns those of p. Without a key in the config, they are what is granted now: a manifest may request more than it is granted without one.
+func currentItems(p *catalog.Plugin, places config.Places) currentSettings {
+	now := currentSettings{p.Entry.FS, p.Entry.Git, p.Entry.HTTP, func(path string) (string, string) { return places.Resolve(path, p.Name) }}
+	if now.fs == nil {
+		now.fs = slices.DeleteFunc(slices.Clone(p.Manifest.Capabilities.FS), func(f manifest.FS) bool {
+			path, missing := now.directory(f)
+			return missing != "" || !slices.ContainsFunc(p.Grant.FS, func(m config.Mount) bool { return !m.State && m.Path == path })
+		})
+	}
+	if now.git == nil {
+		for _, g := range p.Manifest.Capabilities.Git {
+			path, missing := now.repository(g)
+			if i := slices.IndexFunc(p.Grant.Git, func(have config.Git) bool { return have.Repo == path }); missing == "" && i >= 0 {
+				now.git = append(now.git, manifest.Git{Repo: g.Repo, Access: p.Grant.Git[i].Access, Remotes: p.Grant.Git[i].Remotes})
+			}
+		}
+	}
+	if now.http == nil {
+		now.http = p.Grant.HTTP
+	}
+	return now
+}
+
+func (s currentSettings) directory(f manifest.FS) (resolved, missing string) {
+	return s.resolve(f.Path)
+}
+
+func (s currentSettings) repository(g manifest.Git) (resolved, missing string) {
+	return s.resolve(g.Repo)
+}
+
+func (currentSettings) origin(h config.HTTP) (resolved, missing string) { return h.String(), "" }
+
+// names returns what the items of each key resolve to, which is what Narrow can remove.
+func (s currentSettings) names() map[string]map[string]bool {
+	_, fs, _ := without(s.fs, "", s.directory)
+	_, git, _ := without(s.git, "", s.repository)
+	_, http, _ := without(s.http, "", s.origin)
+	return map[string]map[string]bool{"fs": fs, "git": git, "http": http}
 }
 
 // without returns the items of list, without those that resolve to what, or to nothing since a variable is unset, with what they resolve to, and

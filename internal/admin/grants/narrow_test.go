@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/terminal"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
@@ -94,6 +95,63 @@ func TestWhatIsPartOfAnotherGrantCannotBeDropped(t *testing.T) {
 		if n, err := Narrow(t.Context(), w.Options(), Less{Plugin: "wide", Key: what[0], What: what[1]}); !errors.As(err, &correctable) || !strings.Contains(err.Error(), "stays granted") {
 			t.Errorf("%q: got %+v, %v", what, n, err)
 		}
+	}
+}
+
+// TestWhatATableOfClientsOrACeilingNarrowsToCannotBeDropped has grants that only they name: the table of the plugin has a wider item, which Narrow
+// cannot remove in part, also if the client is not granted all of it.
+func TestWhatATableOfClientsOrACeilingNarrowsToCannotBeDropped(t *testing.T) {
+	w := admintest.New(t)
+	w.Plugin(t, "wide", "[capabilities]\nhttp = [\"public-web\"]\nfs = [{ path = \"${project}\", access = \"rw\", why = 'x' }]\n")
+	w.Write(t, "work/src/a", "")
+	w.Write(t, "work/docs/a", "")
+	const clients = "[http]\ntokens = true\n[[clients]]\nname = \"ci\"\nmatch = { tokens = [\"ci-*\"] }\nhttp = [\"https://a.example\"]\n" +
+		"fs = [{ path = \"${project}/src\", access = \"rw\" }, { path = \"${project}/docs\", access = \"r\" }]\n"
+	for name, c := range map[string]struct{ config, ceiling, want string }{
+		"table of clients": {
+			clients + "[[plugins]]\npath = \"../plugins/wide\"\nhttp = [\"public-web\"]\nfs = [{ path = \"${project}\", access = \"rw\" }]\n", "",
+			"$W/work, public-web; $W/work/src part of $W/work, $W/work/docs part of $W/work, https://a.example part of public-web",
+		},
+		"table of clients, with items of the plugin": {
+			clients + "[[plugins]]\npath = \"../plugins/wide\"\nhttp = [\"https://a.example\"]\nfs = [{ path = \"${project}/docs\", access = \"r\" }, { path = \"${project}/src\", access = \"rw\" }]\n", "",
+			"$W/work/docs, $W/work/src, https://a.example; $W/work/docs, $W/work/src, https://a.example",
+		},
+		"manifest": {
+			clients + "[[plugins]]\npath = \"../plugins/wide\"\n", "",
+			"$W/work; $W/work/src part of $W/work, $W/work/docs part of $W/work",
+		},
+		"ceiling": {
+			"[[plugins]]\npath = \"../plugins/wide\"\nhttp = [\"public-web\"]\nfs = [{ path = \"${project}\", access = \"rw\" }, { path = \"${project}/src\", access = \"r\" }]\n",
+			"[ceiling]\nhttp = [\"https://a.example\"]\nfs = [{ path = \"${project}/src\", access = \"rw\" }]\n",
+			"$W/work/src part of $W/work, https://a.example part of public-web",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.Config(t, c.config)
+			w.Write(t, hosttest.Ceiling, c.ceiling)
+			var clients []string
+			for _, client := range look(t, w).Clients {
+				var all []string
+				for _, g := range client.Plugins[0].Grants {
+					if g.State {
+						continue
+					}
+					_, err := Narrow(t.Context(), w.Options(), Less{Plugin: "wide", Key: g.Key, What: g.What})
+					if g.CanDrop() != (err == nil) {
+						t.Errorf("%s: %s can be dropped: %v, but Narrow returns %v", client.Name, g.What, g.CanDrop(), err)
+					}
+					what := g.What
+					if g.PartOf != "" {
+						what += " part of " + g.PartOf
+					}
+					all = append(all, what)
+				}
+				clients = append(clients, strings.Join(all, ", "))
+			}
+			if got := strings.ReplaceAll(strings.Join(clients, "; "), w.Dir, "$W"); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
 	}
 }
 

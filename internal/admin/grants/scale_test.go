@@ -50,11 +50,13 @@ func TestThingsTakeLinearWork(t *testing.T) {
 func TestPartOfTakesLinearWork(t *testing.T) {
 	allocations := func(n int) float64 {
 		var policy review.Policy
+		items := map[string]map[string]bool{"fs": {}}
 		for i := range n {
 			policy.Folders = append(policy.Folders, review.Grant{What: fmt.Sprint("/d/", i)})
+			items["fs"][policy.Folders[i].What] = true
 		}
 		described := explain.PluginPolicy{Name: "p", Policy: &policy}
-		return testing.AllocsPerRun(1, func() { newPlugin(described, config.Plugin{}, nil, nil) })
+		return testing.AllocsPerRun(1, func() { newPlugin(described, config.Plugin{}, items, nil, nil) })
 	}
 	few, many := allocations(500), allocations(1000)
 	if many > 2.5*few {
