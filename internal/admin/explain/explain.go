@@ -71,7 +71,7 @@ type PluginPolicy struct {
 	Problem  string            `json:"problem,omitempty"` // why the plugin is left out; empty if it is offered
 	Warnings tomlfile.Problems `json:"warnings,omitempty"`
 	*review.Policy
-	Cuts []config.Cut `json:"-"` // what the ceiling, and the table of the client, have removed
+	Cuts []config.Cut `json:"-"` // what the ceiling, and the table of the client, have removed or reduced
 }
 
 // Grants describes the effective grants of plugins, or why one item is or is not allowed.
@@ -156,9 +156,22 @@ func policyOf(s *catalog.Plugin, about review.Subject) PluginPolicy {
 	}
 	if s.Problems.Err() == nil {
 		effective := review.Effective(about)
-		p.Policy, p.Cuts = &effective, s.Grant.Cuts
+		p.Policy, p.Cuts = &effective, removed(s.Grant.Cuts, &effective)
 	}
 	return p
+}
+
+// removed returns the cuts that have removed or reduced something. The others are the reason of a part of the policy: of a directory in a granted
+// one, which a table of [[clients]] names, or of a deny pattern.
+func removed(cuts []config.Cut, p *review.Policy) []config.Cut {
+	reasons := map[[3]string]bool{}
+	for _, g := range p.Folders {
+		reasons[[3]string{"fs", g.What, g.By}] = true
+	}
+	for _, g := range p.Hidden {
+		reasons[[3]string{"deny", g.What, g.By}] = true
+	}
+	return slices.DeleteFunc(slices.Clone(cuts), func(c config.Cut) bool { return reasons[[3]string{c.Key, c.What, c.Why}] })
 }
 
 // SubjectOf returns the plugin s of v, or s as a client gets it, as package review describes it.

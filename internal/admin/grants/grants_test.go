@@ -212,13 +212,37 @@ func TestCutsHaveTheLineOfTheCeiling(t *testing.T) {
 			t.Errorf("%s has the position %s:%d", c.What, c.At.File, c.At.Line)
 		}
 	}
-	want := []string{"fs $W/work: 3", "fs $W/docs: 3", "http https://a.example: 4", "env TOKEN: 5", "limits.time 30s: 6", "deny **/*.key: 7"}
+	want := []string{"fs $W/work: 3", "fs $W/docs: 3", "http https://a.example: 4", "env TOKEN: 5", "limits.time 30s: 6"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(want -, got +)\n%s", diff)
 	}
 	i := slices.IndexFunc(plugin.Tools, func(t Tool) bool { return t.Name == "first_read" })
 	if tool := plugin.Tools[i]; tool.Offered || len(tool.At) != 1 || tool.At[0] != (config.Position{File: w.Path(hosttest.Ceiling), Line: 2}) {
 		t.Errorf("the tool that the ceiling withholds is %+v", tool)
+	}
+}
+
+// TestCutsHaveNothingThatIsGrantedOrHidden has a client that is granted a directory in a granted one, and more deny patterns.
+func TestCutsHaveNothingThatIsGrantedOrHidden(t *testing.T) {
+	w := newSample(t)
+	w.Write(t, "work/src/a", "")
+	w.Config(t, strings.Replace(w.Read(t, "work/bulkhead.toml"), "read_only = true\n", "deny = [\"**/*.key\"]\nfs = [{ path = \"${project}/src\", access = \"rw\" }, { path = "+quote(w.Path("docs"))+", access = \"r\" }]\n", 1))
+	plugin := look(t, w).Clients[1].Plugins[0]
+	var got []string
+	for _, c := range plugin.Cuts {
+		got = append(got, c.Key+" "+strings.ReplaceAll(c.What, w.Dir, "$W"))
+	}
+	for _, h := range plugin.Hidden {
+		got = append(got, "hidden "+h.What)
+	}
+	for _, g := range plugin.Grants {
+		if g.Key == "fs" && !g.State {
+			got = append(got, fmt.Sprintf("granted %s write=%v", strings.ReplaceAll(g.What, w.Dir, "$W"), g.Write))
+		}
+	}
+	want := []string{"fs $W/work", "hidden **/.env", "hidden **/*.key", "granted $W/docs write=false", "granted $W/work/src write=true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(want -, got +)\n%s", diff)
 	}
 }
 
