@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admintest"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/doctor"
@@ -95,6 +96,15 @@ func TestExamineChecks(t *testing.T) {
 			check: "plugin first", outcome: doctor.CheckFailed, says: "module.sha256"},
 		"a manifest that does not match its pin": {config: "[[plugins]]\npath = \"../plugins/first\"\nsha256 = \"" + strings.Repeat("0", 64) + "\"\n",
 			check: "plugin first", outcome: doctor.CheckFailed, says: "has changed since it was reviewed", remedy: "accept it with `bulkhead add "},
+		"a lock that a killed process left in a repository": {config: "[[plugins]]\npath = \"../plugins/first\"\ngit = [{ repo = \"${project}\", access = \"commit\" }]\n",
+			before: func(t *testing.T, w *admintest.Workspace) {
+				w.Plugin(t, "first", "[capabilities]\ngit = [{ repo = \"${project}\", access = \"commit\" }]\n")
+				w.Write(t, "work/.git/index.lock", "")
+				old := time.Now().Add(-time.Hour)
+				if err := os.Chtimes(w.Path("work/.git/index.lock"), old, old); err != nil {
+					t.Fatal(err)
+				}
+			}, check: "plugin first", outcome: doctor.CheckWarning, says: "index.lock exists since", remedy: "remove that file"},
 		"two plugins with one tool": {config: "[[plugins]]\npath = \"../plugins/first\"\n[[plugins]]\npath = \"../plugins/other\"\n", before: admintest.Clashing,
 			check: "plugin other", outcome: doctor.CheckWarning, says: "both offer the tool first_read", remedy: "deny_tools"},
 	} {

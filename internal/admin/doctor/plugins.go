@@ -52,6 +52,7 @@ func (e *examination) plugin(ctx context.Context, s *catalog.Plugin, lacks []rea
 		e.problems(name, errs)
 		return
 	}
+	e.repositories(s)
 	start := time.Now()
 	problems := build.Check(ctx, s.Entry.Path, build.Options{
 		CacheDir: e.cached, Memory: s.Grant.Limits.Memory, Time: s.Grant.Limits.Time,
