@@ -24,7 +24,8 @@ type attackedServer struct {
 func serveAttacked(t *testing.T, mode string, plugins ...string) *attackedServer {
 	t.Helper()
 	dir, project := newDir(t, nil), newDir(t, map[string]string{"a.txt": "one"})
-	config := fmt.Sprintf("[server]\nname = 'x'\ntools = %q\n[audit]\nfile = %q\narguments = 'none'\n", mode, filepath.Join(dir, "audit.jsonl"))
+	// Less fuel than the script's own limit, since a busy process gets a small share of a busy machine.
+	config := fmt.Sprintf("[server]\nname = 'x'\ntools = %q\n[defaults.limits]\nfuel = 20_000_000_000\n[audit]\nfile = %q\narguments = 'none'\n", mode, filepath.Join(dir, "audit.jsonl"))
 	for _, plugin := range plugins {
 		config += fmt.Sprintf("[[plugins]]\npath = %q\nfs = [{ path = %q, access = 'rw' }]\n", plugin, project)
 	}
