@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
@@ -44,6 +45,16 @@ func (c claim) contains(other claim) bool {
 
 // conflicts reports whether two servers must not both have the claims.
 func (c claim) conflicts(other claim) bool { return !(c.Shared && other.Shared) && c.overlaps(other) }
+
+// conflictsByPath is conflicts by the paths of two servers on one host: a directory that was replaced while the other server runs has a
+// different identity, but that server's plugins may get the new one. Directories of state are compared by their keys, which are paths.
+func (c claim) conflictsByPath(other claim) bool {
+	if c.Shared && other.Shared {
+		return false
+	}
+	isState := strings.HasPrefix(c.Key, stateKey) || strings.HasPrefix(other.Key, stateKey)
+	return c.Path == other.Path || !isState && (contain.Within(c.Path, other.Path) || contain.Within(other.Path, c.Path))
+}
 
 // missing returns the claims of the directories without those that are held.
 func (c *Claims) missing(dirs []Dir) []claim {

@@ -91,11 +91,10 @@ func (r *recordDir) conflict(wanted []claim) (*Conflict, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A directory that was replaced while the other server runs has a different identity, but its plugins may get the new one.
 		sameHost := other.Host == r.server.Host
 		for _, w := range wanted {
 			if slices.ContainsFunc(other.Claims, func(o claim) bool {
-				return w.conflicts(o) || sameHost && w.Path == o.Path && !(w.Shared && o.Shared)
+				return w.conflicts(o) || sameHost && w.conflictsByPath(o)
 			}) {
 				return &Conflict{Path: w.Path, State: w.state, Other: other.Server}, nil
 			}

@@ -265,19 +265,23 @@ func TestStateByLinkIsTheSame(t *testing.T) {
 	}
 }
 
-// A project that is replaced while its server runs is still that server's.
+// A project that is replaced while its server runs is still that server's, and so is what the new directory contains or is in.
 func TestReplacedProjectIsClaimed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if err := claimAll(t, w.server(t, w.state), Dir{Path: w.project}); err != nil {
+	if err := claimAll(t, w.server(t, w.state), Dir{Path: w.inner}); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Rename(w.project, w.project+"-old"), os.Mkdir(w.project, 0o700)); err != nil {
+	below, sibling := filepath.Join(w.inner, "below"), w.inner+"-2"
+	if err := errors.Join(os.Rename(w.project, w.project+"-old"), os.MkdirAll(below, 0o700), os.Mkdir(sibling, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	conflict := (*Conflict)(nil)
-	if err := claimAll(t, w.server(t, w.state), Dir{Path: w.project}); !errors.As(err, &conflict) || conflict.Other.PID != 4711 {
-		t.Errorf("got %v", err)
+	for dir, refused := range map[string]bool{w.inner: true, below: true, w.project: true, sibling: false} {
+		two, conflict := w.server(t, w.state), (*Conflict)(nil)
+		if err := claimAll(t, two, Dir{Path: dir}); errors.As(err, &conflict) != refused || refused && conflict.Other.PID != 4711 {
+			t.Errorf("%s: got %v", dir, err)
+		}
+		two.Close()
 	}
 }
 
