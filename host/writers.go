@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/grant"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/writers"
@@ -44,6 +45,7 @@ func (h *Host) claim(ctx context.Context, projects []*catalog.Catalog) error {
 		dirs = append(dirs, written(c, own)...)
 		if c.Places.State != own { // a server without this project's state directory may write the project, too
 			dirs = append(dirs, written(c, c.Places.State)...)
+			dirs = append(dirs, namedState(c, own)...)
 		}
 	}
 	err := h.claims.Add(ctx, dirs)
@@ -54,6 +56,21 @@ func (h *Host) claim(ctx context.Context, projects []*catalog.Catalog) error {
 		h.dispatcher.Hold(func(state string) []*os.File { return h.claims.Locks(own, state) })
 	}
 	return err
+}
+
+// namedState returns the state directories that plugins of a project write below the one that `state` in [[projects]] names. A project of a
+// server that does not have that directory for state may contain it, so they are claimed as projects are. What does not exist has no identity,
+// and is created.
+func namedState(c *catalog.Catalog, record string) (dirs []writers.Dir) {
+	for _, p := range c.Plugins {
+		if p.Problem != "" || !p.Grant.KeepsState {
+			continue
+		}
+		dir := c.Places.StateDir(p.Name)
+		_ = ownedpath.Make(dir) // an error is that of the first call, too
+		dirs = append(dirs, writers.Dir{Path: dir, In: record})
+	}
+	return dirs
 }
 
 // written returns what the plugins of a Catalog may write: the project and the state that plugins ask for, which are this server's alone, and

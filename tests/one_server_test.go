@@ -153,6 +153,29 @@ func TestStateHasOneServer(t *testing.T) {
 	httpURL(t, startServer(t, serve("")))
 }
 
+// TestStateIsNotInProjectOfOtherServer has servers of which one would have the state of the other one's project in its own project, by which its plugin
+// could overwrite it.
+func TestStateIsNotInProjectOfOtherServer(t *testing.T) {
+	t.Parallel()
+	u, volume := newShared(t), newDir(t, nil)
+	plugin := filepath.Join(copyPlugins(t, "memory"), "memory")
+	keeps := func() *exec.Cmd {
+		config := filepath.Join(newDir(t, nil), "bulkhead.toml")
+		putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\n[[projects]]\nname = \"a\"\npath = %q\nstate = %q\n", plugin, newDir(t, nil), filepath.Join(volume, "state")))
+		cmd := programCommand(t, "serve", "--config", config, "--project", newDir(t, nil), "--http", "127.0.0.1:0")
+		cmd.Env = append(slices.Clone(u.env), "XDG_STATE_HOME="+newDir(t, nil))
+		return cmd
+	}
+	first := startServer(t, keeps())
+	httpURL(t, first)
+	u.refused(u.http(volume, "rw", ""))
+	u.refused(u.http(newDir(t, nil), "rw", fmt.Sprintf("[[projects]]\nname = \"a\"\npath = %q\n", volume)))
+	httpURL(t, startServer(t, u.http(volume, "r", "")))
+	first.kill()
+	httpURL(t, startServer(t, u.http(volume, "rw", "")))
+	u.refused(keeps())
+}
+
 // TestGrantByLinkIsOfTheProject has servers that are granted their project by symbolic links, whose target both claim for themselves.
 func TestGrantByLinkIsOfTheProject(t *testing.T) {
 	t.Parallel()
