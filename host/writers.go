@@ -39,16 +39,16 @@ func (h *Host) claim(ctx context.Context, projects []*catalog.Catalog) error {
 	if h.claims == nil {
 		return nil
 	}
-	var dirs []writers.Dir
+	var dirs, states []writers.Dir // states come last, since the number of locks is bounded
 	own := h.catalog().Places.State
 	for _, c := range projects {
 		dirs = append(dirs, written(c, own)...)
 		if c.Places.State != own { // a server without this project's state directory may write the project, too
 			dirs = append(dirs, written(c, c.Places.State)...)
-			dirs = append(dirs, namedState(c, own)...)
+			states = append(states, namedState(c, own)...)
 		}
 	}
-	err := h.claims.Add(ctx, dirs)
+	err := h.claims.Add(ctx, append(dirs, states...))
 	if conflict := (*writers.Conflict)(nil); errors.As(err, &conflict) {
 		return &UsageError{Err: err}
 	}
