@@ -104,6 +104,9 @@ func (h *Host) reload(ctx context.Context, unchanged hclog.Level) error {
 		return err
 	}
 	if h.sameCatalogs(projects) {
+		if err := h.claim(ctx, projects); err != nil { // a directory at the same path may be a new one
+			return err
+		}
 		h.rejected = nil
 		h.options.Log.Log(unchanged, notChanged)
 		return nil

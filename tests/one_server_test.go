@@ -3,11 +3,13 @@
 package tests
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -235,6 +237,26 @@ func TestReloadClaimsProjects(t *testing.T) {
 		_, body := modernCall(t, url, "write_file", u.write("a"))
 		return !strings.Contains(body, "isError\":true")
 	})
+	u.refused(u.http(u.project, "rw", ""))
+}
+
+// A reload that changes nothing claims the new directory of a project that was replaced, which servers with other state directories then notice.
+func TestReloadClaimsReplacedProject(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("servers with different state directories notice each other on Linux only")
+	}
+	u := newShared(t)
+	first := startServer(t, u.http(u.project, "rw", ""))
+	httpURL(t, first)
+	if err := errors.Join(os.Rename(u.project, u.project+"-old"), os.Mkdir(u.project, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	signal(t, first.cmd, syscall.SIGHUP)
+	waitFor(t, "the reload", func() bool {
+		return strings.Contains(first.log.String(), "the configuration was read again, and has not changed")
+	})
+	u.env = append(slices.Clone(u.env), "XDG_STATE_HOME="+newDir(t, nil))
 	u.refused(u.http(u.project, "rw", ""))
 }
 
