@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"syscall"
+	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -56,8 +59,11 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	if err != nil {
 		return err
 	}
-	listener, err := o.listen()
-	if err != nil {
+	listener, err := o.listen(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
 		return usage.Errorf("--http: %w", err)
 	}
 	defer listener.Close()
@@ -106,14 +112,36 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 }
 
 // listen returns the listener of the options, or opens one.
-func (o HTTPOptions) listen() (net.Listener, error) {
+func (o HTTPOptions) listen(ctx context.Context) (net.Listener, error) {
 	if o.Listener == nil {
-		return net.Listen("tcp", o.Address)
+		return listenWhenFree(ctx, o.Address)
 	}
 	if _, isTCP := o.Listener.Addr().(*net.TCPAddr); !isTCP {
 		return nil, fmt.Errorf("%s %s is no TCP socket: listen on a loopback address instead, such as 127.0.0.1:8808", o.Listener.Addr().Network(), o.Listener.Addr())
 	}
 	return o.Listener, nil
+}
+
+// addressPatience is how long listenWhenFree waits for another process to end, such as a killed server.
+const addressPatience = 3 * time.Second
+
+// listenWhenFree listens on an address, and waits for a moment while another process does.
+func listenWhenFree(ctx context.Context, address string) (l net.Listener, err error) {
+	ctx, cancel := context.WithTimeout(ctx, addressPatience)
+	defer cancel()
+	var inUse error
+	err = filelock.Poll(ctx, func() (done bool, err error) {
+		l, err = net.Listen("tcp", address)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			inUse = err
+			return false, nil
+		}
+		return true, err
+	})
+	if errors.Is(err, context.DeadlineExceeded) && inUse != nil {
+		return nil, fmt.Errorf("%w\n  remedy: end the other program that listens there, such as another server with this config, or name another address", inUse)
+	}
+	return l, err
 }
 
 // over returns the settings of c, the config's [http], in which the options that are set replace the corresponding ones.
