@@ -125,6 +125,9 @@ func (o HTTPOptions) listen(ctx context.Context) (net.Listener, error) {
 // addressPatience is how long listenWhenFree waits for another process to end, such as a killed server.
 const addressPatience = 3 * time.Second
 
+// wsaAddressInUse is the error on Windows, WSAEADDRINUSE, which syscall.EADDRINUSE does not include.
+const wsaAddressInUse = syscall.Errno(10048)
+
 // listenWhenFree listens on an address, and waits for a moment while another process does.
 func listenWhenFree(ctx context.Context, address string) (l net.Listener, err error) {
 	ctx, cancel := context.WithTimeout(ctx, addressPatience)
@@ -132,7 +135,7 @@ func listenWhenFree(ctx context.Context, address string) (l net.Listener, err er
 	var inUse error
 	err = filelock.Poll(ctx, func() (done bool, err error) {
 		l, err = net.Listen("tcp", address)
-		if errors.Is(err, syscall.EADDRINUSE) {
+		if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, wsaAddressInUse) {
 			inUse = err
 			return false, nil
 		}

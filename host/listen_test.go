@@ -1,10 +1,8 @@
 package host
 
 import (
-	"errors"
 	"net"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,7 +28,7 @@ func TestListenWaitsForAddress(t *testing.T) {
 					t.Error(err)
 				case free:
 					l.Close()
-				case !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "remedy"):
+				case err == nil || !strings.Contains(err.Error(), "remedy"):
 					t.Errorf("got %v", err)
 				}
 			})
