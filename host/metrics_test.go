@@ -288,7 +288,7 @@ func TestReloadNarrowsWhileMetricsAddressIsInUse(t *testing.T) {
 		o := w.Options()
 		o.Log = hclog.New(&hclog.LoggerOptions{Output: &log, Mutex: &sync.Mutex{}})
 		h := w.Open(t, o)
-		end := func() {}
+		var end func()
 		if transport == "stdio" {
 			end = serveStdio(t, h)
 		} else {
