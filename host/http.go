@@ -125,6 +125,9 @@ func (o HTTPOptions) listen(ctx context.Context) (net.Listener, error) {
 // addressPatience is how long listenWhenFree waits for another process to end, such as a killed server.
 const addressPatience = 3 * time.Second
 
+// addressRemedy is the remedy for an address on which the server cannot listen.
+const addressRemedy = "end the other program that listens there, such as another server with this config, or name another address"
+
 // wsaAddressInUse is the error on Windows, WSAEADDRINUSE, which syscall.EADDRINUSE does not include.
 const wsaAddressInUse = syscall.Errno(10048)
 
@@ -142,7 +145,7 @@ func listenWhenFree(ctx context.Context, address string) (l net.Listener, err er
 		return true, err
 	})
 	if errors.Is(err, context.DeadlineExceeded) && inUse != nil {
-		return nil, fmt.Errorf("%w\n  remedy: end the other program that listens there, such as another server with this config, or name another address", inUse)
+		return nil, fmt.Errorf("%w\n  remedy: %s", inUse, addressRemedy)
 	}
 	return l, err
 }

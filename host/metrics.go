@@ -43,8 +43,8 @@ func (o *observed) prepare(found *discovery.Found) metricsChange {
 	}
 	var err error
 	if c.own, err = metrics.Listen(c.at.Address); err != nil {
-		c.failed = usage.Errorf("%s: audit.metrics: cannot listen on %s: %w\n  remedy: end the other program that listens there, such as another server with this config, or name another address",
-			found.Audit.Source, c.at.Address, err)
+		c.failed = usage.Errorf("%s: audit.metrics: cannot listen on %s: %w\n  remedy: %s",
+			found.Audit.Source, c.at.Address, err, addressRemedy)
 	}
 	return c
 }

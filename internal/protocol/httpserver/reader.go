@@ -124,7 +124,7 @@ func (s *stream) disconnect() {
 	s.disconnectLocked()
 }
 
-// disconnectReader ends a connection, unless another one reads the stream meanwhile.
+// disconnectReader ends a connection, unless another one has become the reader.
 func (s *stream) disconnectReader(r *reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
