@@ -205,7 +205,7 @@ func (s *scriptTeam) traceSession(t *testing.T, c *collector) (id string) {
 	want := `resources/read (unknown) failed
 tools/call (unknown) failed
 tools/call read_text_file (tool_error) failed
-  module failed
+  module (tool_error) failed
   queue
   worker
 `
@@ -263,15 +263,14 @@ func TestTracesOnStdio(t *testing.T) {
 	s.end()
 	all := c.spans // the server has ended
 	phases := func(request, module string) string { return request + "\n  module" + module + "  queue\n  worker\n" }
-	const fetched = "\n    http/fetch\n    http/fetch\n" // robots.txt and the page
 	for n, want := range []string{
-		1: phases("tools/call fetch", fetched),
-		2: phases("tools/call fetch (tool_error) failed", " failed\n    http/fetch\n"),
-		3: phases("tools/call fetch (tool_error) failed", " failed\n"),
+		1: phases("tools/call fetch", "\n    http/fetch\n    http/fetch\n"), // robots.txt and the page
+		2: phases("tools/call fetch (tool_error) failed", " (tool_error) failed\n    http/fetch (denied) failed\n"),
+		3: phases("tools/call fetch (tool_error) failed", " (tool_error) failed\n"),
 		4: "tools/call (unknown) failed\n",
 		5: "",
 		6: "",
-		7: phases("tools/call fetch (cancelled) failed", " failed"+fetched),
+		7: phases("tools/call fetch (cancelled) failed", " (cancelled) failed\n    http/fetch\n    http/fetch (failed) failed\n"),
 	} {
 		if got := tree(all, trace(n), clientSpan, ""); got != want {
 			t.Errorf("trace %d: got\n%swant\n%s", n, got, want)
