@@ -19,6 +19,8 @@ type call struct {
 	notifier Notifier        // nil drops notifications
 	record   func(Operation) // nil records nothing
 	masked   atomic.Uint32   // permission bits that new files do not get
+	used     uses            // grants that it has used
+	of       *call           // the call of which this is an operation; nil: none
 }
 
 // fileMode returns the permission bits of the files that the call creates.
@@ -37,6 +39,12 @@ type callKey struct{}
 // for each operation and each refused access to a file.
 func Begin(ctx context.Context, n Notifier, record func(Operation)) context.Context {
 	return context.WithValue(ctx, callKey{}, &call{notifier: n, record: record})
+}
+
+// operating returns the context in which an operation accesses files for its call. Refused accesses are not recorded, since the operation is
+// recorded with its result.
+func operating(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callKey{}, &call{of: callOf(ctx)})
 }
 
 // callOf returns the call of a context, or an empty one if the engine was called without Begin.

@@ -10,20 +10,12 @@ import (
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// calls is a Caller with at most one call.
-type calls struct {
-	faults
-	ctx context.Context
-}
-
-func (c *calls) Context() context.Context { return c.ctx }
-
 func TestRefusedFileAccessIsRecordedWithCall(t *testing.T) {
 	w := newWorld(t)
 	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("r $W/work")})
 	var got []Operation
 	ctx := Begin(t.Context(), nil, func(o Operation) { got = append(got, o) })
-	during := &calls{ctx: ctx}
+	during := &operationCaller{ctx: ctx}
 	tree := b.FS(during)
 	inside, outside := string(w[1:])+"/work/new", string(w[1:])+"/other"
 	if errno := tree.Mkdir(inside, 0); errno != experimentalsys.EACCES {

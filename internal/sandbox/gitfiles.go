@@ -17,8 +17,7 @@ func (b *Box) gitAdd(ctx context.Context, q abi.GitAdd) (abi.GitAdded, error) {
 	if err := b.changingRepository(ctx); err != nil {
 		return abi.GitAdded{}, err
 	}
-	// Nothing is recorded for each file, since the operation is recorded with its result.
-	return b.git.Add(ctx, q, moduleFiles{b.tree(&faults{}, "", new(denials))})
+	return b.git.Add(ctx, q, moduleFiles{b.tree(&operationCaller{ctx: operating(ctx)}, "", new(denials))})
 }
 
 // moduleFiles opens files for git as the module may: by the mounts and the deny list of its file tree.

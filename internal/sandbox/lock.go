@@ -37,7 +37,14 @@ func (b *Box) lock(ctx context.Context, q abi.Lock) (any, error) {
 	if b.config.Lock == nil {
 		return nil, noPlace()
 	}
-	return nil, b.config.Lock(ctx, q)
+	if err := b.config.Lock(ctx, q); err != nil || q.Folder == "" {
+		return nil, err
+	}
+	tree := b.tree(&operationCaller{ctx: operating(ctx)}, "", new(denials))
+	if i, ok := b.mountIndex[tree.MountOf(q.Folder)]; ok {
+		b.use(ctx, i, true) // which the lock requires
+	}
+	return nil, nil
 }
 
 // LockerConfig is the part of an effective grant that locks need. Its files must stay open until Close of the Locker.

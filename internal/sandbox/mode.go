@@ -13,8 +13,8 @@ import (
 )
 
 // mode reads or sets the permission bits of a file, subject to the same policy as the module's own file operations.
-func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
-	var asked faults                         // nothing is recorded here, since the operation is recorded with its result
+func (b *Box) mode(ctx context.Context, q abi.FileMode) (any, error) {
+	asked := operationCaller{ctx: operating(ctx)}
 	tree := b.tree(&asked, "", new(denials)) // paths of the operation are absolute
 	if q.Mode != nil {
 		if *q.Mode&^uint32(fs.ModePerm) != 0 {
@@ -56,6 +56,15 @@ func (b *Box) createMode(ctx context.Context, q abi.FileCreateMode) (any, error)
 	callOf(ctx).masked.Store(vfs.FileMode &^ q.Mode)
 	return nil, nil
 }
+
+// operationCaller is the Caller of an operation that accesses files, with the context of the function operating.
+type operationCaller struct {
+	faults
+	ctx context.Context
+}
+
+// Context implements Caller.
+func (c *operationCaller) Context() context.Context { return c.ctx }
 
 // faults is a Caller for use outside of a call. It stores the last fault and charges nothing.
 type faults struct{ last error }

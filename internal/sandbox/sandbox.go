@@ -94,6 +94,10 @@ type Box struct {
 	hidden  *hidden
 	git     *git.Ops
 	env     map[string]string
+
+	mountIndex map[string]int // by the path of a mount
+	repoIndex  map[string]int // by the path of a repository
+	early      uses           // of code of the module that has run outside of a call, when it was loaded
 }
 
 // New returns a Box; it opens nothing.
@@ -101,7 +105,13 @@ func New(c Config) (*Box, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
-	b := &Box{config: c, granted: directories(c.Mounts)}
+	b := &Box{config: c, granted: directories(c.Mounts), mountIndex: map[string]int{}, repoIndex: map[string]int{}}
+	for i, m := range c.Mounts {
+		b.mountIndex[m.Path] = i
+	}
+	for i, r := range c.Repos {
+		b.repoIndex[r.Repo] = len(c.Mounts) + i
+	}
 	var err error
 	if b.mounts, err = vfs.NewMounts(c.Mounts); err != nil {
 		return nil, err
@@ -113,7 +123,7 @@ func New(c Config) (*Box, error) {
 	if b.hidden, err = newHidden(paths, c.Hidden); err != nil {
 		return nil, err
 	}
-	b.git = git.New(git.Config{Grants: c.Repos, User: c.GitUser, Remotes: c.Remotes, Transport: c.Transport, Log: c.Log})
+	b.git = git.New(git.Config{Grants: c.Repos, User: c.GitUser, Remotes: c.Remotes, Transport: c.Transport, Used: b.useRepository, Log: c.Log})
 	b.env = b.environment()
 	return b, nil
 }
@@ -199,7 +209,8 @@ func (b *Box) tree(caller Caller, dir string, log *denials) *vfs.FS {
 		Charge:     func(entries int) { caller.Spend(entries * entryCost) },
 		Context:    caller.Context,
 		FileMode:   func() fs.FileMode { return callOf(caller.Context()).fileMode() },
-		Changing:   func(mount string) error { return b.changing(caller.Context(), mount == b.config.State) },
+		Changing:   func(mount string) error { return b.changingFile(caller.Context(), mount) },
+		Reading:    func(mount string) { b.use(caller.Context(), b.mountIndex[mount], false) },
 		Errno:      caller.Errno,
 		OnError: func(op, path string, err error) {
 			caller.Fault(fmt.Errorf("%s %q: %w", op, bounded(path), usage.Cause(err)))
@@ -220,6 +231,15 @@ func (b *Box) changing(ctx context.Context, state bool) error {
 		return nil
 	}
 	return b.config.Changing(ctx, state)
+}
+
+// changingFile is changing for a file of a mount.
+func (b *Box) changingFile(ctx context.Context, mount string) error {
+	if err := b.changing(ctx, mount == b.config.State); err != nil {
+		return err
+	}
+	b.use(ctx, b.mountIndex[mount], true)
+	return nil
 }
 
 // changingRepository is changing for an operation on a repository.

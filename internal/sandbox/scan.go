@@ -42,7 +42,7 @@ func (b *Box) scan(ctx context.Context, q abi.Scan) (any, error) {
 		return nil, err
 	}
 	a := newScanAnswer(b, ctx, q)
-	asked := scanner{ctx: ctx, spend: a.spend} // nothing is recorded here, since the operation is recorded with its result
+	asked := scanner{operationCaller{ctx: operating(ctx)}, a.spend}
 	options := vfs.Scan{
 		Depth: q.Depth, Follow: q.Follow, After: q.After, Omit: func() { a.omits = true },
 		Enter: func(name string) bool { return !a.matches(q.Skip, name) },
@@ -59,15 +59,13 @@ func (b *Box) scan(ctx context.Context, q abi.Scan) (any, error) {
 	return a.finish(), nil
 }
 
-// scanner is the Caller of a scan. Its context has no call, so that the tree records nothing.
+// scanner is the Caller of a scan, which is charged for.
 type scanner struct {
-	faults
-	ctx   context.Context
+	operationCaller
 	spend func(bytes int)
 }
 
-func (s *scanner) Context() context.Context { return context.WithValue(s.ctx, callKey{}, nil) }
-func (s *scanner) Spend(bytes int)          { s.spend(bytes) }
+func (s *scanner) Spend(bytes int) { s.spend(bytes) }
 
 // checkScan checks parameters and sets defaults. Nothing is clamped.
 func (b *Box) checkScan(q *abi.Scan) error {

@@ -131,9 +131,37 @@ type Result struct {
 	StartFuel int64 // instructions that the start function and _initialize executed when the instance was created
 	Memory    int64 // size in bytes of the module's linear memory after the call
 	LeftOut   int64 // operations that were not recorded
+	Uses      Uses  // the granted directories and repositories that the call used, as the worker process numbers them
+	// Grants are these by their paths, but for the plugin's own state. They are set if the request is Recorded.
+	Grants []UsedGrant
 
 	ShortenedFrom int // size in bytes before the host shortened Body; 0 if it did not
 }
+
+// Uses are grants that were used, a bit for each: first those that were read, and from MaxUses on those that were changed.
+type Uses [2 * MaxUses / 64]uint64
+
+// MaxUses is the number of grants whose use is known, at least config.MaxDirectories.
+const MaxUses = 128
+
+// Has reports whether the grant with a number was read, and whether it was changed.
+func (u Uses) Has(grant int) (read, write bool) {
+	bit := func(at int) bool { return u[at/64]>>(at%64)&1 != 0 }
+	return grant < MaxUses && bit(grant), grant < MaxUses && bit(MaxUses+grant)
+}
+
+// UsedGrant is a granted directory or repository that a call used.
+type UsedGrant struct {
+	Kind        string // Directory or Repository
+	Path        string // to which its symbolic links resolve
+	Read, Write bool
+}
+
+// Kinds of a UsedGrant.
+const (
+	Directory  = "directory"
+	Repository = "repository"
+)
 
 // Kind says how a call ended.
 type Kind byte

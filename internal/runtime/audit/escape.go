@@ -11,6 +11,12 @@ import (
 // fields.
 const ellipsis = "…"
 
+// IsKept reports whether the record of a call keeps the path of a grant as it is.
+func IsKept(path string) bool {
+	_, complete := appendString(nil, path, maxTarget)
+	return complete && utf8.ValidString(path)
+}
+
 // appendString appends s as a JSON string of at most limit bytes, quotes and ellipsis included, and reports
 // whether s was appended completely. It escapes all invisible characters, not only those that JSON requires, so
 // that a line can neither control a terminal nor change the direction of its text. Invalid UTF-8 becomes U+FFFD.

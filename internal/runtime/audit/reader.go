@@ -47,6 +47,9 @@ type Entry struct {
 	Cut        []string    `json:"cut"`       // names of truncated fields
 	Operations []Operation `json:"operations"`
 	LeftOut    int64       `json:"operations_left_out"`
+	Grants     []UsedGrant `json:"grants"`
+	// GrantsLeftOut is the number of used grants that the record does not list.
+	GrantsLeftOut int64 `json:"grants_left_out"`
 
 	Lost  int64     `json:"lost"` // number of lost records, in a line of kind KindGap
 	Since time.Time `json:"since"`

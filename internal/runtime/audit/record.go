@@ -3,6 +3,7 @@ package audit
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -75,6 +76,7 @@ type Record struct {
 
 	Further int64 // number of earlier refused HTTP requests that have no record
 
+	Grants     []UsedGrant // granted directories and repositories that the call used
 	Operations []Operation // host operations of the call
 	LeftOut    int64       // number of further operations, which the record does not list
 }
@@ -101,6 +103,28 @@ type Operation struct {
 	Count   int64   `json:"count"` // 0 means 1
 }
 
+// UsedGrant is a granted directory or repository that a call used, by the path to which its symbolic links resolve.
+type UsedGrant struct {
+	Kind   string `json:"kind"`   // directory or repository
+	Path   string `json:"path"`   // not that of a file in it
+	Access string `json:"access"` // what it was used for: r, w or rw
+}
+
+// NewUsedGrant returns a UsedGrant.
+func NewUsedGrant(kind, path string, read, write bool) UsedGrant {
+	access := ""
+	if read {
+		access = "r"
+	}
+	if write {
+		access += "w"
+	}
+	return UsedGrant{kind, path, access}
+}
+
+// Written reports whether write access was used.
+func (g UsedGrant) Written() bool { return strings.HasSuffix(g.Access, "w") }
+
 // MaxLine bounds a line in bytes, its newline included. The bounds of the fields imply it.
 const MaxLine = 64 << 10
 
@@ -111,7 +135,8 @@ const (
 	maxClient     = 256
 	maxTool       = 2 << 10 // a URI can be long
 	maxTarget     = 1 << 10
-	maxOperations = 24 << 10 // size of all operations; the last one may exceed it
+	maxOperations = 24 << 10 // size of all grants and operations; the last one of each may exceed it
+	maxGrants     = 12 << 10 // size of all grants; the last one may exceed it
 	maxArguments  = 32 << 10
 )
 
@@ -155,7 +180,9 @@ func (l *line) encode(r *Record, arguments string) {
 	l.number("bytes_in", r.BytesIn)
 	l.number("bytes_out", r.BytesOut)
 	l.number("shortened_from", r.ShortenedFrom)
-	l.operations(r.Operations, r.LeftOut)
+	begin := len(l.b)
+	l.grants(r.Grants)
+	l.operations(r.Operations, r.LeftOut, maxOperations-(len(l.b)-begin))
 	l.number("round", int64(r.Round))
 	l.number("further", r.Further)
 	l.text("arguments", arguments, maxArguments)
@@ -173,14 +200,45 @@ func (l *line) encode(r *Record, arguments string) {
 	l.b = append(l.b, '}', '\n')
 }
 
-func (l *line) operations(all []Operation, leftOut int64) {
+// grants come before operations, so that a module cannot push them out.
+func (l *line) grants(all []UsedGrant) {
+	leftOut := int64(0)
+	if len(all) > 0 {
+		l.key("grants")
+		l.b = append(l.b, '[')
+		begin := len(l.b)
+		for _, g := range all {
+			if len(l.b)-begin > maxGrants {
+				leftOut++
+				continue
+			}
+			l.item()
+			l.text("kind", g.Kind, maxWord)
+			l.text("path", g.Path, maxTarget)
+			l.text("access", g.Access, maxWord)
+			l.b = append(l.b, '}')
+		}
+		l.b = append(l.b, ']')
+	}
+	l.number("grants_left_out", leftOut)
+}
+
+// item begins an object of an array.
+func (l *line) item() {
+	if l.b[len(l.b)-1] == '}' {
+		l.b = append(l.b, ',')
+	}
+	l.b = append(l.b, '{')
+}
+
+func (l *line) operations(all []Operation, leftOut int64, most int) {
 	if len(all) > 0 {
 		l.key("operations")
 		l.b = append(l.b, '[')
 		begin := len(l.b)
 		for _, o := range all {
 			o.Count = max(o.Count, 1)
-			if len(l.b)-begin > maxOperations {
+			if len(l.b)-begin > most {
 				leftOut += o.Count
 				continue
 			}
@@ -192,10 +250,7 @@ func (l *line) operations(all []Operation, leftOut int64) {
 }
 
 func (l *line) operation(o Operation) {
-	if l.b[len(l.b)-1] == '}' {
-		l.b = append(l.b, ',')
-	}
-	l.b = append(l.b, '{')
+	l.item()
 	l.text("op", o.Op, maxWord)
 	l.text("target", o.Target, maxTarget)
 	l.text("outcome", string(o.Outcome), maxWord)

@@ -29,8 +29,10 @@ type decoded struct {
 		Op, Target, Outcome, Code string
 		Count                     int64
 	}
-	LeftOut int64    `json:"operations_left_out"`
-	Cut     []string `json:"cut"`
+	LeftOut       int64 `json:"operations_left_out"`
+	Grants        []UsedGrant
+	GrantsLeftOut int64    `json:"grants_left_out"`
+	Cut           []string `json:"cut"`
 }
 
 func parse(t *testing.T, text []byte) decoded {
@@ -50,13 +52,14 @@ func TestEncodeWritesEveryField(t *testing.T) {
 		Plugin: "chant", Version: "1.4.0", Digest: "6b1e", Client: "claude-code/2.1", Principal: "oauth:0a", Table: "staff", Method: "tools/call", Tool: "chant_search",
 		Outcome: Failed, Code: "timeout", Duration: 1500 * time.Microsecond, Fuel: math.MaxUint64, BytesIn: 61, BytesOut: 7,
 		Operations: []Operation{{Op: "fs/open", Target: "/p/.env", Outcome: Denied, Code: "denied"}, {Op: "git/read_file", Target: "/p", Outcome: OK, Count: 4}},
-		LeftOut:    9,
+		LeftOut:    9, Grants: []UsedGrant{NewUsedGrant("directory", "/p", true, true), NewUsedGrant("repository", "/r", true, false)},
 	}
 	var l line
 	l.encode(&r, `{"a":1}`)
 	want := `{"time":"2026-07-29T12:03:07.120345Z","kind":"call","id":"9f2c11ab-17","plugin":"chant","version":"1.4.0",` +
 		`"digest":"6b1e","client":"claude-code/2.1","principal":"oauth:0a","table":"staff","method":"tools/call","tool":"chant_search","outcome":"failed",` +
 		`"code":"timeout","duration_us":1500,"fuel":18446744073709551615,"bytes_in":61,"bytes_out":7,` +
+		`"grants":[{"kind":"directory","path":"/p","access":"rw"},{"kind":"repository","path":"/r","access":"r"}],` +
 		`"operations":[{"op":"fs/open","target":"/p/.env","outcome":"denied","code":"denied","count":1},` +
 		`{"op":"git/read_file","target":"/p","outcome":"ok","count":4}],"operations_left_out":9,"arguments":"{\"a\":1}"}` + "\n"
 	if diff := cmp.Diff(want, string(l.b)); diff != "" {
@@ -116,6 +119,7 @@ func TestEncodeListsTruncatedFields(t *testing.T) {
 		Duration: math.MaxInt64, Fuel: math.MaxUint64, BytesIn: math.MinInt64, BytesOut: math.MinInt64, LeftOut: 1}
 	for range 1000 {
 		r.Operations = append(r.Operations, Operation{Op: long, Target: long, Outcome: Outcome(long), Code: long, Count: 2})
+		r.Grants = append(r.Grants, UsedGrant{long, long, long})
 	}
 	var l line
 	l.encode(&r, long)
@@ -123,11 +127,14 @@ func TestEncodeListsTruncatedFields(t *testing.T) {
 		t.Fatalf("the line has %d bytes", len(l.b))
 	}
 	w := parse(t, l.b)
-	want := []string{"id", "plugin", "version", "digest", "client", "method", "tool", "outcome", "code", "op", "target", "arguments"}
+	want := []string{"id", "plugin", "version", "digest", "client", "method", "tool", "outcome", "code", "kind", "path", "access", "op", "target", "arguments"}
 	if diff := cmp.Diff(want, w.Cut); diff != "" {
 		t.Error(diff)
 	}
-	if kept := int64(len(w.Operations)); kept < 10 || 2*kept+w.LeftOut != 2001 {
+	if kept := int64(len(w.Grants)); kept < 5 || kept+w.GrantsLeftOut != 1000 {
+		t.Errorf("%d grants are kept and %d left out of 1000", kept, w.GrantsLeftOut)
+	}
+	if kept := int64(len(w.Operations)); kept < 5 || 2*kept+w.LeftOut != 2001 {
 		t.Errorf("%d operations are kept and %d left out of 2001", 2*kept, w.LeftOut)
 	}
 }
@@ -153,6 +160,7 @@ func FuzzRecord(f *testing.F) {
 			Duration: time.Duration(number), Fuel: uint64(number), BytesIn: number, LeftOut: int64(operations)}
 		for range operations % 256 {
 			r.Operations = append(r.Operations, Operation{Op: op, Target: target, Outcome: Denied, Count: 1})
+			r.Grants = append(r.Grants, NewUsedGrant(op, target, number > 0, number%2 == 0))
 		}
 		var l line
 		l.encode(&r, arguments)

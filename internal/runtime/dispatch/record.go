@@ -74,6 +74,9 @@ func (q recordable) recorded(send func(record func(audit.Operation)) (call.Resul
 	record.ShortenedFrom = int64(result.ShortenedFrom)
 	record.Operations, record.LeftOut = trail.Operations()
 	record.LeftOut += result.LeftOut
+	for _, g := range result.Grants {
+		record.Grants = append(record.Grants, audit.NewUsedGrant(g.Kind, g.Path, g.Read, g.Write))
+	}
 	if ask := (*gateway.Ask)(nil); errors.As(err, &ask) && canBeAsked(q.Request, ask) {
 		if s := q.view.observers().State; s != nil {
 			s.Ask(&record, ask.Timeout)

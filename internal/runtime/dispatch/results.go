@@ -79,7 +79,7 @@ func (q *queued) shorten(result call.Result, limit int) call.Result {
 		id = q.plugin.dispatcher.results.Keep(q.Principal.ID, q.Held, short.Text(), limit, resultSource{q.plugin.view.catalog, q.tool})
 	}
 	return call.Result{
-		Kind: result.Kind, Body: short.Body(id), Fuel: result.Fuel, StartFuel: result.StartFuel, Memory: result.Memory, LeftOut: result.LeftOut,
+		Kind: result.Kind, Body: short.Body(id), Fuel: result.Fuel, StartFuel: result.StartFuel, Memory: result.Memory, LeftOut: result.LeftOut, Grants: result.Grants,
 		ShortenedFrom: len(result.Body),
 	}
 }

@@ -102,7 +102,7 @@ func scriptResult(r call.Result) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	r = call.Result{Body: content, Fuel: r.Fuel, StartFuel: r.StartFuel, Memory: r.Memory, LeftOut: r.LeftOut}
+	r = call.Result{Body: content, Fuel: r.Fuel, StartFuel: r.StartFuel, Memory: r.Memory, LeftOut: r.LeftOut, Grants: r.Grants}
 	if failed {
 		r.Kind = call.ToolError
 	}

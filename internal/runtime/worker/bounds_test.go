@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
@@ -196,7 +198,7 @@ func TestEndedCallFreesItsShare(t *testing.T) {
 	} {
 		p := flight(t, c)
 		c.logged, c.records = b.logged, b.records
-		if err := c.take(wire.Frame{Type: wire.TypeResult, Call: p.number, Payload: make([]byte, 33)}); err != nil {
+		if err := c.take(wire.Frame{Type: wire.TypeResult, Call: p.number, Payload: bytes.Join(wire.EncodeResult(call.Result{}), nil)}); err != nil {
 			t.Fatal(err)
 		}
 		if c.logged != b.leftLogged || c.records != b.leftRecords {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/budget"
@@ -50,6 +51,24 @@ func (l *Launch) Inherit(file *os.File) int {
 	}
 	l.Files = append(l.Files, file)
 	return numberInWorker(len(l.Files)-1, file)
+}
+
+// used returns the grants that a call used, but for the plugin's own state.
+func (l *Launch) used(uses call.Uses) (all []call.UsedGrant) {
+	add := func(grant int, kind, path string) {
+		if read, write := uses.Has(grant); read || write {
+			all = append(all, call.UsedGrant{Kind: kind, Path: path, Read: read, Write: write})
+		}
+	}
+	for i, m := range l.Setup.Mounts {
+		if !m.State {
+			add(i, call.Directory, m.Path)
+		}
+	}
+	for i, r := range l.Setup.Repos {
+		add(len(l.Setup.Mounts)+i, call.Repository, r.Path)
+	}
+	return all
 }
 
 // Memory that a worker uses for itself, in bytes, measured with Go 1.26: resident memory without a module, and that for each byte of

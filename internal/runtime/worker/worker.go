@@ -160,6 +160,9 @@ func (s *Supervisor) attempt(ctx context.Context, p *process, r Hooked, claim bu
 	defer own.end()
 	waiting.operate = own.operate
 	result, err := p.conn.call(waiting, r.Request)
+	if r.Recorded {
+		result.Grants = p.launch.used(result.Uses)
+	}
 	if err != nil {
 		p.settle()
 	} else if waiting.refused && !waiting.wrote {

@@ -43,6 +43,8 @@ type Config struct {
 	// User returns the user's and the system's configuration. Each operation that needs it calls User again, since the user may change it. If
 	// User is nil, there is none.
 	User func(context.Context) (UserConfig, error)
+	// Used is called with the path of each grant that an operation uses, and whether the operation needs write access; nil means that no call is needed.
+	Used func(_ context.Context, granted string, write bool)
 	// Now returns the time for new commits; nil means time.Now.
 	Now func() time.Time
 	// Remotes are the https URLs of the granted remote repositories, or "*" for any. Without remotes, ListRemote and Fetch are denied.
@@ -76,6 +78,9 @@ func New(c Config) *Ops {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Used == nil {
+		c.Used = func(context.Context, string, bool) {}
 	}
 	remotes, err := remote.New(c.Remotes, c.Transport, c.MaxFile)
 	if err != nil {

@@ -76,14 +76,16 @@ func queryGrant[A any](ctx context.Context, o *Ops, at string, need repo.Access,
 		if err != nil {
 			return none, hosterror.Failed("%s: %v", grant.Repo, err)
 		}
+		o.config.Used(ctx, grant.Repo, need > repo.Reads)
 		root := repo.NewRoot(handle.Following(), named, path.Clean(grant.Repo))
-		root.Access, root.Above, root.Other = need, grant.Above, o.otherRoot
+		root.Access, root.Above = need, grant.Above
+		root.Other = func(at string, need repo.Access) *repo.Root { return o.otherRoot(ctx, at, need) }
 		return f(root)
 	})
 }
 
 // otherRoot returns the root of the grant that contains the path at, whose symbolic links are resolved; nil if there is none with that access.
-func (o *Ops) otherRoot(at string, need repo.Access) *repo.Root {
+func (o *Ops) otherRoot(ctx context.Context, at string, need repo.Access) *repo.Root {
 	grant, named, err := o.grantFor(at, need)
 	if err != nil || grant.Dir == nil {
 		return nil
@@ -92,6 +94,7 @@ func (o *Ops) otherRoot(at string, need repo.Access) *repo.Root {
 	if err != nil {
 		return nil
 	}
+	o.config.Used(ctx, grant.Repo, need > repo.Reads)
 	return repo.NewRoot(handle.Following(), named, path.Clean(grant.Repo))
 }
 

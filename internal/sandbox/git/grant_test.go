@@ -1,10 +1,12 @@
 package git_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +78,46 @@ func TestGrantByAlias(t *testing.T) {
 			if got, err := ops.Ignored(t.Context(), abi.GitPaths{Repo: dir, Paths: []string{filepath.Join(dir, "x")}}); err != nil {
 				t.Errorf("%s: got %v, %v", dir, got, err)
 			}
+		}
+	}
+}
+
+// TestUsedGrantsAreReported has a worktree whose repository is in another grant.
+func TestUsedGrantsAreReported(t *testing.T) {
+	all, err := filepath.EvalSymlinks(t.TempDir())
+	gittest.Must(t, err)
+	r := gittest.Sample(t, filepath.Join(all, "repo"))
+	gittest.Git(t, r.Dir, "worktree", "add", "-q", "../linked", "feature/x")
+	gittest.Mkdir(t, filepath.Join(all, "other"))
+	head := gittest.Git(t, r.Dir, "rev-parse", "HEAD")
+	var got []string
+	used := func(_ context.Context, granted string, write bool) {
+		if text := fmt.Sprint(filepath.Base(granted), " ", write); !slices.Contains(got, text) {
+			got = append(got, text)
+		}
+	}
+	ops := gittest.NewOps(git.Config{Used: used, User: gittest.User(git.User{Identity: git.Identity{Name: "A", Email: "a@example.com"}}), Grants: []git.Grant{{Repo: r.Dir, Commit: true}, {Repo: filepath.Join(all, "linked")}, {Repo: filepath.Join(all, "other")}}})
+	for _, c := range []struct {
+		do   func() error
+		want string
+	}{
+		{func() error { _, err := ops.CurrentBranch(t.Context(), abi.GitRepo{Repo: r.Dir}); return err }, "[repo false]"},
+		{func() error {
+			_, err := ops.CurrentBranch(t.Context(), abi.GitRepo{Repo: filepath.Join(all, "linked")})
+			return err
+		}, "[linked false repo false]"},
+		{func() error {
+			_, err := ops.CreateBranch(t.Context(), abi.GitNewBranch{Repo: r.Dir, Branch: "new", Commit: head})
+			return err
+		}, "[repo true]"},
+		{func() error { _, err := ops.Status(t.Context(), abi.GitStatusQuery{Repo: all}); return err }, "[]"}, // not granted
+	} {
+		got = nil
+		if err := c.do(); err != nil && c.want != "[]" {
+			t.Error(err)
+		}
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("got %v, want %s", got, c.want)
 		}
 	}
 }

@@ -52,6 +52,7 @@ func (f *FS) fastStat(name string) (out wsys.Stat_t, err error, ok bool) {
 	case err != nil || st.IsLink():
 		return out, nil, false
 	}
+	f.config.Reading(at.mount.Path)
 	return realStat(st), nil, true
 }
 
@@ -71,6 +72,7 @@ func (f *FS) fastOpen(name string) (sys.File, error, bool) {
 		_ = osFile.Close() // the walk opens directories
 		return nil, nil, false
 	}
+	f.config.Reading(at.mount.Path)
 	file, err := f.newFile(osFile, at, st, sys.O_RDONLY)
 	return file, err, true
 }

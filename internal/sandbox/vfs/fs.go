@@ -60,6 +60,8 @@ type Config struct {
 	FileMode func() fs.FileMode
 	// Changing is called before every change, with the path of the mount. Its error denies the change. nil means that no call is needed.
 	Changing func(mount string) error
+	// Reading is called with the path of a mount in which something was found, read or listed; nil means that no call is needed.
+	Reading func(mount string)
 	// Errno is called with an errno of WASI that wazero lacks, such as ENOSPC. The operation returns EIO instead. nil means that the module
 	// gets EIO.
 	Errno func(errno uint16)
@@ -105,6 +107,9 @@ func New(c Config) *FS {
 	}
 	if c.Changing == nil {
 		c.Changing = func(string) error { return nil }
+	}
+	if c.Reading == nil {
+		c.Reading = func(string) {}
 	}
 	return &FS{config: c}
 }

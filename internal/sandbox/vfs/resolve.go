@@ -21,6 +21,16 @@ const (
 	maxSteps = 1024 // components, including those of link targets and of restarts
 )
 
+// MountOf returns the path of the mount that contains a file, which may be absent; "" if there is none.
+func (f *FS) MountOf(name string) string {
+	p, err := f.resolve(name, walkMode{follow: true})
+	if err != nil || p.mount == nil {
+		return ""
+	}
+	p.close()
+	return p.mount.Path
+}
+
 // place is a resolved path: a name in an open directory. Operations on a place go through that directory, so replacing
 // one of its ancestors after the check has no effect.
 type place struct {
@@ -107,6 +117,9 @@ func (f *FS) resolve(name string, mode walkMode) (*place, error) {
 	if err := w.run(); err != nil {
 		w.place.close()
 		return nil, err
+	}
+	if p := &w.place; p.info != nil && p.mount != nil {
+		f.config.Reading(p.mount.Path)
 	}
 	return &w.place, nil
 }
@@ -304,6 +317,7 @@ func (w *walk) followLink(name string) error {
 	if err != nil {
 		return err
 	}
+	w.fs.config.Reading(w.place.mount.Path)
 	parts, dirOnly, err := split(target)
 	if err != nil {
 		return err

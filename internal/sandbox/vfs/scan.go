@@ -60,6 +60,7 @@ func (f *FS) scan(name string, o Scan, visit func(*Scanned) bool) error {
 		if err := dir.use(p.openSame(os.O_RDONLY | beneath.Directory)); err != nil {
 			return err
 		}
+		f.config.Reading(p.mount.Path)
 	}
 	if err := dir.read(); err != nil {
 		return err
@@ -226,6 +227,7 @@ func (d *scannedDir) open(e *Scanned) error {
 	switch {
 	case e.mount != nil:
 		d.path = e.mount.Path
+		d.scan.fs.config.Reading(e.mount.Path)
 		file, _, err := e.mount.dir().Open(".", os.O_RDONLY|beneath.Directory, 0)
 		return d.use(file, err)
 	case e.virtual:

@@ -141,14 +141,19 @@ func spec(setup wire.Setup, code string, tracker *dirtypages.Tracker, box *sandb
 // errNoCall is the error of a host operation outside of a call.
 var errNoCall = errors.New("host operations are only available during a call")
 
+// errLoading is the error of a change outside of a call, which no record would have.
+var errLoading = errors.New("a module changes nothing but its state while it is being loaded, which is not part of a call")
+
 // errReadsOnly is the error of a change by a call that may only read.
 var errReadsOnly = errors.New("the manifest says that the tool only reads, so it changes nothing if read_tool or a script calls it: write access = \"write\" there")
 
 func changes(ctx context.Context, state bool) error {
 	c := runningOf(ctx)
 	switch {
-	case c == nil:
+	case c == nil && state:
 		return nil
+	case c == nil:
+		return errLoading
 	case c.readsOnly && !state:
 		return errReadsOnly
 	}

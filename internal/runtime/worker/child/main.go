@@ -111,7 +111,7 @@ func (s *server) load(setup wire.Setup, code string, tracker *dirtypages.Tracker
 	if err != nil {
 		return err
 	}
-	s.responses = newResponses(setup)
+	s.box, s.responses = box, newResponses(setup)
 	if s.module, err = engine.Load(context.Background(), spec(setup, code, tracker, box, s.credit, s.log)); err != nil {
 		return err
 	}

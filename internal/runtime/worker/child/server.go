@@ -26,6 +26,7 @@ import (
 type server struct {
 	in             *wire.Reader
 	out            *wire.Writer
+	box            *sandbox.Box
 	module         *engine.Module
 	request        requester
 	responses      responses
@@ -220,6 +221,9 @@ func (c *running) send(ctx context.Context, request *call.Request, size int) (_ 
 		}
 	}
 	result.LeftOut = c.sendRecords()
+	if request.Recorded {
+		result.Uses = call.Uses(c.server.box.Used(ctx))
+	}
 	c.sendDerived()
 	return result, response.Release
 }

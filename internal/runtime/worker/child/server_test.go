@@ -43,7 +43,7 @@ func served(t *testing.T, request requester) *hostSide {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	out := wire.NewWriter(theirs)
-	s := &server{in: wire.NewReader(theirs, limit), out: out, log: hclog.NewNullLogger(), operationBytes: 100, request: request,
+	s := &server{box: &sandbox.Box{}, in: wire.NewReader(theirs, limit), out: out, log: hclog.NewNullLogger(), operationBytes: 100, request: request,
 		cache: newCache(wire.Derived{}), credit: &credit{out: out, granted: 1 << 40}}
 	h := &hostSide{t: t, out: wire.NewWriter(ours), frames: make(chan wire.Frame, 1000), ended: make(chan error, 1), end: func() { _ = ours.Close() }}
 	go func() { h.ended <- s.serve() }()
@@ -332,8 +332,11 @@ func TestHostOperationsNeedCall(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, errNoCall)
 		}
 	}
-	if err := changes(t.Context(), false); err != nil {
-		t.Errorf("changes: %v", err)
+	if err := changes(t.Context(), true); err != nil {
+		t.Errorf("a change of the state: %v", err)
+	}
+	if err := changes(t.Context(), false); !errors.Is(err, errLoading) {
+		t.Errorf("a change: %v", err)
 	}
 	if _, err := mount(0, wire.Mount{Staged: true}).Create(t.Context()); !errors.Is(err, errNoCall) {
 		t.Errorf("create: %v", err)

@@ -55,7 +55,7 @@ func DecodeRequest(payload []byte) (call.Request, error) {
 	}, nil
 }
 
-const resultHead = 33
+const resultHead = 33 + 8*len(call.Uses{})
 
 // EncodeResult returns the parts of the payload of TypeResult; Body is not copied.
 func EncodeResult(r call.Result) [][]byte {
@@ -65,6 +65,9 @@ func EncodeResult(r call.Result) [][]byte {
 	head = binary.LittleEndian.AppendUint64(head, uint64(r.LeftOut))
 	head = binary.LittleEndian.AppendUint64(head, uint64(r.StartFuel))
 	head = binary.LittleEndian.AppendUint64(head, uint64(r.Memory))
+	for _, bits := range r.Uses {
+		head = binary.LittleEndian.AppendUint64(head, bits)
+	}
 	return [][]byte{head, r.Body}
 }
 
@@ -74,9 +77,13 @@ func DecodeResult(payload []byte) (call.Result, error) {
 		return call.Result{}, Violation("a malformed result of %d bytes", len(payload))
 	}
 	number := func(at int) int64 { return max(0, int64(binary.LittleEndian.Uint64(payload[at:]))) }
-	return call.Result{
+	r := call.Result{
 		Kind: call.Kind(payload[0]), Fuel: number(1), LeftOut: number(9), StartFuel: number(17), Memory: number(25), Body: payload[resultHead:],
-	}, nil
+	}
+	for i := range r.Uses {
+		r.Uses[i] = binary.LittleEndian.Uint64(payload[33+8*i:])
+	}
+	return r, nil
 }
 
 // Bounds of TypeDerived, in bytes. The payload is a chunk of derived.Cache.Take.

@@ -165,7 +165,7 @@ func FuzzReader(f *testing.F) {
 	w := NewWriter(&stream)
 	for t, parts := range map[Type][][]byte{
 		TypeCall:      EncodeRequest(&call.Request{Method: "tools/call", Output: 3, Recorded: true, Params: []byte(`{}`), Members: []byte(`{"client":{}}`)}),
-		TypeResult:    EncodeResult(call.Result{Kind: call.ToolError, Fuel: 7, LeftOut: 1, StartFuel: 9, Memory: 65536, Body: []byte(`{}`)}),
+		TypeResult:    EncodeResult(call.Result{Kind: call.ToolError, Fuel: 7, LeftOut: 1, StartFuel: 9, Memory: 65536, Uses: call.Uses{1, 2, 3, 1 << 63}, Body: []byte(`{}`)}),
 		TypeOperation: Operation{Op: "lock", Params: []byte(`{}`)}.Encode(),
 		TypeReply:     Reply{Error: &abi.HostError{Code: "denied", Message: "no"}}.Encode(),
 		TypeLog:       {Log{Level: 3, Text: "t", Args: []string{"a", "b"}}.Encode()},
@@ -361,8 +361,8 @@ func TestMalformedPayloadsAreProtocolViolations(t *testing.T) {
 			[][]byte{request("", 0, ""), request("ab", 0, ""), request("ab", 3, "xyz"), request("ab", 3, "xyz{}")},
 			[][]byte{nil, make([]byte, requestHead-1), {0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b'}, request("ab", 4, "xyz"), {0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 'x'}}},
 		"a result": {func(b []byte) error { _, err := DecodeResult(b); return err },
-			[][]byte{result(call.OK, 33), result(call.Asks, 33), result(call.OK, 34)},
-			[][]byte{nil, result(call.OK, 32), result(call.Asks+1, 33), result(255, 33)}},
+			[][]byte{result(call.OK, resultHead), result(call.Asks, resultHead), result(call.OK, resultHead+1)},
+			[][]byte{nil, result(call.OK, resultHead-1), result(call.Asks+1, resultHead), result(255, resultHead)}},
 		"an operation": {func(b []byte) error { _, err := DecodeOperation(b); return err },
 			[][]byte{{0}, {2, 'a', 'b'}, {2, 'a', 'b', '{', '}'}}, [][]byte{nil, {1}, {3, 'a', 'b'}}},
 		"a reply": {func(b []byte) error { _, err := DecodeReply(b); return err },
@@ -420,7 +420,8 @@ func TestReplyHasResultOrError(t *testing.T) {
 
 // The numbers of a result come from a worker, which may have been taken over.
 func TestNegativeNumbersOfResultAreZero(t *testing.T) {
-	r, err := DecodeResult(append([]byte{byte(call.OK)}, bytes.Repeat([]byte{255}, 32)...))
+	head := append([]byte{byte(call.OK)}, bytes.Repeat([]byte{255}, 32)...)
+	r, err := DecodeResult(append(head, make([]byte, resultHead-len(head))...))
 	if want := (call.Result{Kind: call.OK, Body: []byte{}}); err != nil || !reflect.DeepEqual(r, want) {
 		t.Errorf("got %+v, %v; want %+v", r, err, want)
 	}
@@ -429,7 +430,7 @@ func TestNegativeNumbersOfResultAreZero(t *testing.T) {
 func TestPayloadsRoundTrip(t *testing.T) {
 	for _, payload := range [][]byte{
 		bytes.Join(EncodeRequest(&call.Request{Method: "tools/call", Output: 3, Recorded: true, Params: []byte(`{}`), Members: []byte(`{"a":1}`)}), nil),
-		bytes.Join(EncodeResult(call.Result{Kind: call.Asks, Fuel: 7, LeftOut: 1, StartFuel: 9, Memory: 65536, Body: []byte(`{}`)}), nil),
+		bytes.Join(EncodeResult(call.Result{Kind: call.Asks, Fuel: 7, LeftOut: 1, StartFuel: 9, Memory: 65536, Uses: call.Uses{1, 2, 3, 1 << 63}, Body: []byte(`{}`)}), nil),
 		bytes.Join(Operation{Op: "lock", Params: []byte(`{}`)}.Encode(), nil),
 	} {
 		again(t, payload)
