@@ -143,7 +143,7 @@ func summaryRows(rows []history.Row) []summaryRow {
 
 // unused returns the granted tools that were not used in the selected time, or since the history began.
 func (a *auditCommand) unused(ctx context.Context, h *history.History, finder *remedy.Finder) (*unusedTools, error) {
-	uses, from, err := h.LastUses(ctx, a.query)
+	used, err := h.LastUses(ctx, a.query)
 	if err != nil {
 		return nil, err
 	}
@@ -151,10 +151,10 @@ func (a *auditCommand) unused(ctx context.Context, h *history.History, finder *r
 	if err != nil {
 		return nil, err
 	}
-	granted, last := history.Granted(policies.Plugins, a.query), history.LastCalls(append(uses, history.Running(ctx, a.host, policies.File)...))
+	granted, last := history.Granted(policies.Plugins, a.query), history.LastCalls(append(used.Uses, history.Running(ctx, a.host, policies.File)...))
 	since := a.query.Since
-	if from.After(since) {
-		since = from
+	if used.From.After(since) {
+		since = used.From
 	}
 	return &unusedTools{since, history.FindUnused(granted, last, since)}, nil
 }

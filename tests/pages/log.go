@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -24,22 +25,23 @@ type used struct {
 	code              string
 	refusedEach       int // one in so many calls is refused op, with target; 0: none is
 	op, target        string
+	grant             string // kind, path and access of the granted directory or repository that was used; empty: none was used
 }
 
-// uses are the calls of a sample. DIR and ODD are replaced in targets, and TOKEN by the principal of a token.
+// uses are the calls of a sample. DIR, PROJECT and ODD are replaced in paths, and TOKEN by the principal of a token.
 var uses = []used{
-	{plugin: "filesystem", tool: "read_text_file", client: "editor/2.4", perDay: 30, ms: 4, bytes: 6000, refusedEach: 25, op: "file/stat", target: "/etc/passwd"},
-	{plugin: "filesystem", tool: "list_directory", client: "editor/2.4", perDay: 22, ms: 3, bytes: 1200},
-	{plugin: "filesystem", tool: "edit_file", client: "editor/2.4", perDay: 8, ms: 9, bytes: 900, refusedEach: 12, op: "file/write", target: "DIR/archiveODD/2025.md"},
+	{plugin: "filesystem", tool: "read_text_file", client: "editor/2.4", perDay: 30, ms: 4, bytes: 6000, refusedEach: 25, op: "file/stat", target: "/etc/passwd", grant: "directory PROJECT r"},
+	{plugin: "filesystem", tool: "list_directory", client: "editor/2.4", perDay: 22, ms: 3, bytes: 1200, grant: "directory DIR/notes r"},
+	{plugin: "filesystem", tool: "edit_file", client: "editor/2.4", perDay: 8, ms: 9, bytes: 900, refusedEach: 12, op: "file/write", target: "DIR/archiveODD/2025.md", grant: "directory PROJECT rw"},
 	{plugin: "filesystem", tool: "search_files", client: "editor/2.4", perDay: 5, ms: 3800, bytes: 14000, failsEach: 15, code: "timeout"},
 	{plugin: "filesystem", tool: "read_text_file", principal: "TOKEN", perDay: 12, ms: 5, bytes: 4000},
-	{plugin: "git", tool: "git_status", client: "editor/2.4", perDay: 18, ms: 40, bytes: 700},
+	{plugin: "git", tool: "git_status", client: "editor/2.4", perDay: 18, ms: 40, bytes: 700, grant: "repository PROJECT r"},
 	{plugin: "git", tool: "git_diff", client: "editor/2.4", perDay: 9, ms: 75, bytes: 22000},
 	{plugin: "git", tool: "git_log", principal: "TOKEN", perDay: 16, ms: 120, bytes: 3000},
-	{plugin: "git", tool: "git_commit", client: "editor/2.4", perDay: 2, ms: 210, bytes: 300},
+	{plugin: "git", tool: "git_commit", client: "editor/2.4", perDay: 2, ms: 210, bytes: 300, grant: "repository PROJECT rw"},
 	{plugin: "fetch", tool: "fetch", client: "agent/0.9", perDay: 7, ms: 640, bytes: 48000, refusedEach: 6, op: "http/fetch", target: "https://tracker.example.net"},
-	{plugin: "chant", tool: "chant_spec_list", client: "agent/0.9", perDay: 6, ms: 12, bytes: 900},
-	{plugin: "chant", tool: "chant_add", client: "agent/0.9", perDay: 3, ms: 18, bytes: 200, until: 34},
+	{plugin: "chant", tool: "chant_spec_list", client: "agent/0.9", perDay: 6, ms: 12, bytes: 900, grant: "directory PROJECT r"},
+	{plugin: "chant", tool: "chant_add", client: "agent/0.9", perDay: 3, ms: 18, bytes: 200, until: 34, grant: "directory PROJECT rw"},
 	{plugin: "time", tool: "get_current_time", client: "agent/0.9", perDay: 10, ms: 1, bytes: 120},
 	// Requests for what is not granted, which are refused before a module runs.
 	{plugin: "filesystem", tool: "move_file", client: "editor/2.4", perDay: 1, code: "not_granted"},
@@ -63,6 +65,7 @@ type record struct {
 	Fuel       int64               `json:"fuel,omitempty"`
 	BytesIn    int64               `json:"bytes_in,omitempty"`
 	BytesOut   int64               `json:"bytes_out,omitempty"`
+	Grants     []map[string]string `json:"grants,omitempty"`
 	Operations []map[string]string `json:"operations,omitempty"`
 }
 
@@ -104,6 +107,9 @@ func (u used) records(random *rand.Rand, n int, begin time.Time) []record {
 	if r.Principal == "" {
 		r.Principal = "local"
 	}
+	if g := strings.Split(u.grant, " "); len(g) == 3 {
+		r.Grants = []map[string]string{{"kind": g[0], "path": g[1], "access": g[2]}}
+	}
 	switch {
 	case u.ms == 0:
 		r.Kind, r.Outcome, r.Code, r.Duration, r.Fuel, r.BytesOut = "refused", "denied", u.code, 0, 0, 0
@@ -113,6 +119,7 @@ func (u used) records(random *rand.Rand, n int, begin time.Time) []record {
 		r.Outcome = "tool_error"
 		denied := r
 		denied.Kind, denied.Outcome, denied.Code, denied.Duration, denied.Fuel, denied.BytesIn, denied.BytesOut = "refused", "denied", "denied", 0, 0, 0, 0
+		denied.Grants = nil
 		denied.Operations = []map[string]string{{"op": u.op, "target": u.target, "outcome": "denied", "code": "denied"}}
 		return []record{r, denied}
 	}

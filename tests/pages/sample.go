@@ -166,7 +166,8 @@ func (s *sample) write(plugins string) error {
 		if calls[i].principal == "TOKEN" {
 			calls[i].principal = "token:" + token.ID
 		}
-		calls[i].target = strings.NewReplacer("DIR", s.dir, "ODD", s.odd).Replace(calls[i].target)
+		paths := strings.NewReplacer("DIR", s.dir, "PROJECT", s.project, "ODD", s.odd)
+		calls[i].target, calls[i].grant = paths.Replace(calls[i].target), paths.Replace(calls[i].grant)
 	}
 	if s.odd != "" {
 		calls = append(calls, used{plugin: "time" + s.odd, tool: "convert_time" + s.odd, client: "agent" + s.odd, perDay: 1, ms: 2, bytes: 90, refusedEach: 2, op: "file/write", target: "/etc/" + s.odd})

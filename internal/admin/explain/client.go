@@ -40,8 +40,8 @@ type Client struct {
 // maxClaimsFile bounds a file of claims, in bytes: no server accepts a JWT of that size.
 const maxClaimsFile = 64 << 10
 
-// unknownDir stands for the value of ${client} if the name of a token does not determine it: there is no such token, or there are several.
-const unknownDir = "(client)"
+// UnknownDir stands for the value of ${client} if the name of a token does not determine it: there is no such token, or there are several.
+const UnknownDir = "(client)"
 
 // clientCalled returns the client that a user describes: "local", "bearer", the name of a token or of a table of [[clients]], or the path of a
 // file with the claims of a JWT. A path has a separator, or ends in .json. A token that does not exist needs a table that would match it.
@@ -128,7 +128,7 @@ func readClaims(file string) (*call.Principal, error) {
 // FindClient returns which table of base decides for the principal p, which the user calls name.
 func FindClient(base *catalog.Catalog, name string, p *call.Principal) Client {
 	table, admitted := base.Clients.Of(p)
-	c := Client{Admitted: admitted, dir: unknownDir}
+	c := Client{Admitted: admitted, dir: UnknownDir}
 	if table != nil {
 		c = clientOf(table)
 	}
@@ -151,7 +151,7 @@ func FindClient(base *catalog.Catalog, name string, p *call.Principal) Client {
 func clientOf(table *config.Client) Client {
 	c := Client{
 		Name: table.Name, Admitted: true, Table: table.Name, By: fmt.Sprintf("%s (%s:%d): %s", table.Title, table.File, table.Line, table.Match),
-		Projects: table.Projects, Metrics: table.Metrics, table: table, dir: unknownDir,
+		Projects: table.Projects, Metrics: table.Metrics, table: table, dir: UnknownDir,
 	}
 	if table.Quota != (config.Quota{}) {
 		c.Quota = &table.Quota

@@ -48,6 +48,8 @@ type Plugin struct {
 	InConfig bool            // whether a table of the config names it, which could grant less
 	Position config.Position // of that table
 	Table    string          // name of the client's table, which could withhold its tools; empty: there is none
+	// UnknownUse is when a call ended of which it is not known which directories and repositories it used, so that none is said to be unused.
+	UnknownUse time.Time
 }
 
 // Tool is a tool that a plugin has.
@@ -67,6 +69,10 @@ type Grant struct {
 	// PartOf is an item of the plugin's table or manifest that includes this grant, so that it would decide without this one; empty: none does.
 	PartOf  string
 	hasItem bool // whether the table or the manifest has an item for it; a table of [[clients]] and a ceiling narrow to what has none
+	// GrantUse is when a directory or repository was used.
+	history.GrantUse
+	Unused    bool // whether it was not used for Use.Days
+	Unwritten bool // whether it was used, but write access was not
 	review.Grant
 }
 
@@ -84,6 +90,7 @@ func (g Grant) isReached() bool { return !g.State && g.Refused == "" }
 // Breadth is how much a plugin is granted, without its own state directory.
 type Breadth struct {
 	Tools, Writing, Unused        int // of the tools that are offered
+	UnusedGrants                  int
 	Directories, Writable         int
 	Repositories, WritableRepos   int
 	Origins, Variables, Questions int
@@ -121,25 +128,6 @@ func (b Breadth) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// Unused returns the tools of a client that were not used for Use.Days, with their plugins.
-func (c Client) Unused() []UnusedTool {
-	var all []UnusedTool
-	for _, p := range c.Plugins {
-		for _, t := range p.Tools {
-			if t.Unused {
-				all = append(all, UnusedTool{&p, t})
-			}
-		}
-	}
-	return all
-}
-
-// UnusedTool is an unused tool of a plugin.
-type UnusedTool struct {
-	Plugin *Plugin
-	Tool   Tool
-}
-
 // Thing is something that plugins reach, with those that do. A directory is called by the path to which its symbolic links resolve.
 type Thing struct {
 	Kind, What       string
@@ -169,6 +157,7 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 		p.Problem = err.Error()
 	}
 	p.Projects = len(view.Found.Projects)
+	p.Use.projects = p.Projects > 0
 	uses, finder, counted := p.Use.read(ctx, o, view), remedy.New(o, view), newExtents()
 	granted, err := explain.EachClient(ctx, o, view)
 	if err != nil {
@@ -194,14 +183,13 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 		if g.Client.Table != "" {
 			counts = slices.DeleteFunc(slices.Clone(uses), func(u history.Use) bool { return !finder.MayDecide(g.Client.Table, u.Principal) })
 		}
-		last := history.LastCalls(counts)
-		unused := p.Use.unused(g.Plugins, last)
+		used := p.Use.of(g.Plugins, counts)
 		for i, described := range g.Plugins {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
 			if entry := view.Plugins[i].Entry; !view.Plugins[i].IsHost() {
-				plugin := newPlugin(described, entry, items[i], last, unused)
+				plugin := newPlugin(described, entry, items[i], used)
 				plugin.measure(ctx, counted)
 				if g.At.File != "" {
 					plugin.Table = g.Client.Name
@@ -218,15 +206,15 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 	return p, nil
 }
 
-// newPlugin returns what is shown of a plugin with these items of fs, git and http. Only the tools of a plugin that is served can be unused.
-func newPlugin(described explain.PluginPolicy, entry config.Plugin, items map[string]map[string]bool, last map[history.Tool]time.Time, unused map[history.Tool]bool) Plugin {
+// newPlugin returns what is shown of a plugin with these items of fs, git and http. Only what a plugin that is served has can be unused.
+func newPlugin(described explain.PluginPolicy, entry config.Plugin, items map[string]map[string]bool, used clientUse) Plugin {
 	p := Plugin{PluginPolicy: described, InConfig: entry.File != "", Position: entry.Position("")}
 	if described.Policy == nil {
 		return p
 	}
 	for _, r := range described.Policy.Tools {
 		name := history.Tool{Plugin: described.Name, Name: r.Name}
-		t := Tool{ToolRule: r, InManifest: r.Name[len(entry.Prefix):], Last: last[name], Unused: unused[name]}
+		t := Tool{ToolRule: r, InManifest: r.Name[len(entry.Prefix):], Last: used.last[name], Unused: used.unused[name]}
 		if t.Offered && described.Problem == "" {
 			p.Breadth.Tools++
 			count(&p.Breadth.Unused, t.Unused)
@@ -252,6 +240,9 @@ func newPlugin(described explain.PluginPolicy, entry config.Plugin, items map[st
 				p.Breadth.add(list.key, write, g)
 			}
 		}
+	}
+	if described.Problem == "" {
+		used.describe(&p, entry.Isolation == config.IsolationReused)
 	}
 	return p
 }

@@ -275,6 +275,57 @@ func TestUnusedToolsAreThoseThatTheLogLacks(t *testing.T) {
 	}
 }
 
+func TestUnusedDirectoriesAreThoseThatTheLogLacks(t *testing.T) {
+	const day = 24 * time.Hour
+	record := func(before time.Duration, grants string) string {
+		return fmt.Sprintf(`{"time":%q,"kind":"call","id":"1","plugin":"first","principal":"local","method":"tools/call","tool":"first_read","outcome":"ok","grants":[%s]}`+"\n",
+			time.Now().Add(-before).UTC().Format(time.RFC3339Nano), grants)
+	}
+	directory := func(path, access string) string {
+		return fmt.Sprintf(`{"kind":"directory","path":%q,"access":%q}`, path, access)
+	}
+	for name, c := range map[string]struct {
+		log  string
+		want []string
+	}{
+		"no log":                              {"", nil},
+		"a log of a host that does not count": {record(50*day, "") + record(day, ""), nil},
+		"nothing since 40 days":               {record(40*day, directory("$W/docs", "r")), []string{"unused $W/work", "unused $W/docs"}},
+		"one directory":                       {record(40*day, directory("$W/work", "r")) + record(day, directory("$W/docs", "r")), []string{"unused $W/work"}},
+		"written once":                        {record(40*day, directory("$W/work", "w")) + record(day, directory("$W/work", "r")), []string{"unwritten $W/work", "unused $W/docs"}},
+		"both":                                {record(40*day, directory("$W/work", "r")) + record(day, directory("$W/work", "w")+","+directory("$W/docs", "r")), nil},
+		"in a directory of it":                {record(day, directory("$W/work/src", "rw")), []string{"unused $W/docs"}},
+		"beside it":                           {record(day, directory("$W/workshop", "rw")), []string{"unused $W/work", "unused $W/docs"}},
+		"a repository":                        {strings.ReplaceAll(record(day, directory("$W/work", "rw")), `"directory"`, `"repository"`), []string{"unused $W/work", "unused $W/docs"}},
+		"a worker was lost": {record(40*day, directory("$W/work", "r")) +
+			strings.Replace(record(day, ""), `"outcome":"ok"`, `"outcome":"failed","code":"worker_lost"`, 1), nil},
+		"a record that does not list all": {record(40*day, directory("$W/work", "r")) +
+			strings.Replace(record(day, ""), `"grants":[]`, `"grants_left_out":3`, 1), nil},
+		"an old record that does not list all": {record(40*day, directory("$W/work", "r")) +
+			strings.Replace(record(39*day, ""), `"grants":[]`, `"grants_left_out":3`, 1), []string{"unused $W/work", "unused $W/docs"}},
+		"another plugin": {strings.ReplaceAll(record(day, directory("$W/work", "r")), `"first"`, `"second"`), []string{"unused $W/work", "unused $W/docs"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newSample(t)
+			w.Write(t, "audit.jsonl", strings.ReplaceAll(c.log, "$W", w.Dir))
+			var got []string
+			p := look(t, w).Clients[0].Plugins[0]
+			for _, g := range p.Grants {
+				what := strings.ReplaceAll(g.What, w.Dir, "$W")
+				if g.Unused {
+					got = append(got, "unused "+what)
+				}
+				if g.Unwritten {
+					got = append(got, "unwritten "+what)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(want -, got +)\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestNarrowingsAreAcceptedAndRemoveWhatTheySay(t *testing.T) {
 	for name, c := range map[string]struct {
 		plugin, key, what, lines string

@@ -56,7 +56,7 @@ func TestPartOfTakesLinearWork(t *testing.T) {
 			items["fs"][policy.Folders[i].What] = true
 		}
 		described := explain.PluginPolicy{Name: "p", Policy: &policy}
-		return testing.AllocsPerRun(1, func() { newPlugin(described, config.Plugin{}, items, nil, nil) })
+		return testing.AllocsPerRun(1, func() { newPlugin(described, config.Plugin{}, items, clientUse{Use: &Use{}}) })
 	}
 	few, many := allocations(500), allocations(1000)
 	if many > 2.5*few {

@@ -2,27 +2,35 @@ package grants
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 const unusedDays = 30
 
-// Use is what is known of the use of tools.
+// Use is what is known of the use of tools, directories and repositories.
 type Use struct {
-	Days   int       // for which a tool must not have been used to count as unused
-	From   time.Time // since when no use is missing; the zero value: nothing is known
-	Before time.Time // a tool that was used last before this time is unused
-	Short  bool      // whether From is later than Before, so that less than Days is known
-	Reason string    // why nothing is known, with a remedy
+	Days       int       // for which something must not have been used to count as unused
+	From       time.Time // since when no use of a tool is missing; the zero value: nothing is known
+	GrantsFrom time.Time // the same for directories and repositories
+	Before     time.Time // what was used last before this time is unused
+	Short      bool      // whether From is later than Before, so that less than Days is known
+	Reason     string    // why nothing is known, with a remedy
+	projects   bool      // whether there are other projects than the one that is shown, for which the same lines grant others
 }
 
-// read returns the last uses of tools.
+// GrantsShort is Short for directories and repositories.
+func (u *Use) GrantsShort() bool { return u.GrantsFrom.After(u.Before) }
+
+// read returns the last uses.
 func (u *Use) read(ctx context.Context, o discovery.Options, view *catalog.Catalog) []history.Use {
 	u.Days, u.Before = unusedDays, time.Now().AddDate(0, 0, -unusedDays)
 	if view.Audit == nil {
@@ -59,21 +67,114 @@ func (u *Use) count(ctx context.Context, o discovery.Options, log string, d time
 		u.Reason = "records of the audit log are still being counted: reload the page"
 		return nil, nil
 	}
-	uses, u.From, err = h.LastUses(ctx, audit.Query{})
-	if err != nil {
-		u.From = time.Time{}
+	last, err := h.LastUses(ctx, audit.Query{})
+	if err == nil {
+		u.From, u.GrantsFrom = last.From, last.GrantsFrom
 	}
-	return uses, err
+	return last.Uses, err
 }
 
-// unused returns which tools of plugins are offered and unused; none if nothing is known.
-func (u *Use) unused(plugins []explain.PluginPolicy, last map[history.Tool]time.Time) map[history.Tool]bool {
-	all := map[history.Tool]bool{}
+// clientUse is what the clients of one table have used.
+type clientUse struct {
+	*Use
+	last    map[history.Tool]time.Time
+	unused  map[history.Tool]bool // which tools are offered and unused; none if nothing is known
+	grants  map[history.Grant]history.GrantUse
+	unknown map[string]time.Time // by plugins: the last call of which it is not known which grants it used
+}
+
+func (u *Use) of(plugins []explain.PluginPolicy, uses []history.Use) clientUse {
+	c := clientUse{Use: u, last: history.LastCalls(uses), unused: map[history.Tool]bool{}}
+	c.grants, c.unknown = history.LastGrantUses(uses)
 	if u.From.IsZero() {
-		return all
+		return c
 	}
-	for _, t := range history.FindUnused(history.Granted(plugins, audit.Query{}), last, u.Before) {
-		all[history.Tool{Plugin: t.Plugin, Name: t.Tool}] = true
+	for _, t := range history.FindUnused(history.Granted(plugins, audit.Query{}), c.last, u.Before) {
+		c.unused[history.Tool{Plugin: t.Plugin, Name: t.Tool}] = true
+	}
+	return c
+}
+
+// describe sets when the directories and repositories of a plugin were used, and what of them was not. A table can narrow a grant to a directory in
+// it, so a use counts for the innermost grant that contains it. A call of a module that is reused can use a file that an earlier call has opened.
+func (c clientUse) describe(p *Plugin, reused bool) {
+	paths := map[int]string{} // of grants, by their index
+	for i, g := range p.Grants {
+		if (g.Key == "fs" || g.Key == "git") && g.isReached() {
+			paths[i] = platform.TreePath(g.place())
+		}
+	}
+	for used, use := range c.grants {
+		innermost := ""
+		for i, path := range paths {
+			if used.Plugin == p.Name && used.Kind == p.Grants[i].Kind && len(path) > len(innermost) && contain.Within(path, used.Path) {
+				innermost = path
+			}
+		}
+		for i, path := range paths {
+			if g := &p.Grants[i]; path == innermost && used.Kind == g.Kind {
+				g.Last, g.Written = later(g.Last, use.Last), later(g.Written, use.Written)
+			}
+		}
+	}
+	if at := c.unknown[p.Name]; !at.Before(c.Before) {
+		p.UnknownUse = at
+	}
+	if c.GrantsFrom.IsZero() || c.projects || reused || !p.UnknownUse.IsZero() {
+		return
+	}
+	for i, path := range paths {
+		g := &p.Grants[i]
+		if !audit.IsKept(path) || strings.Contains(path, explain.UnknownDir) {
+			continue
+		}
+		g.Unused = g.Last.Before(c.Before) && len(g.Remotes) == 0 // which may be used without the repository
+		g.Unwritten = g.Write && !g.Last.Before(c.Before) && g.Written.Before(c.Before)
+		count(&p.Breadth.UnusedGrants, g.Unused)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// UnusedGrants returns the directories and repositories that were not used for Use.Days, with their plugins.
+func (c Client) UnusedGrants() []UnusedGrant {
+	var all []UnusedGrant
+	for _, p := range c.Plugins {
+		for _, g := range p.Grants {
+			if g.Unused {
+				all = append(all, UnusedGrant{&p, g})
+			}
+		}
 	}
 	return all
+}
+
+// UnusedGrant is an unused grant of a plugin.
+type UnusedGrant struct {
+	Plugin *Plugin
+	Grant  Grant
+}
+
+// Unused returns the tools of a client that were not used for Use.Days, with their plugins.
+func (c Client) Unused() []UnusedTool {
+	var all []UnusedTool
+	for _, p := range c.Plugins {
+		for _, t := range p.Tools {
+			if t.Unused {
+				all = append(all, UnusedTool{&p, t})
+			}
+		}
+	}
+	return all
+}
+
+// UnusedTool is an unused tool of a plugin.
+type UnusedTool struct {
+	Plugin *Plugin
+	Tool   Tool
 }

@@ -105,7 +105,8 @@ func TestLastUsesAreBoundedAndSaySinceWhen(t *testing.T) {
 	f.append(text.String())
 	h := f.open()
 	f.update(h)
-	uses, from, err := h.LastUses(t.Context(), audit.Query{})
+	last, err := h.LastUses(t.Context(), audit.Query{})
+	uses, from := last.Uses, last.From
 	if err != nil || len(uses) > maxUses || len(uses) < maxUses/2 {
 		t.Fatalf("%d uses, %v", len(uses), err)
 	}

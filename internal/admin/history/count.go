@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 )
 
 // day is the part with the hours of a day in UTC.
@@ -196,16 +197,31 @@ func (c *counting) countIn(k Key, e *audit.Entry) error {
 // maxUses bounds the keys whose last use is kept.
 const maxUses = 20_000
 
-// Use is the last time that a client has used a tool.
+// Use is the last time that a client has used a tool, or by any tool of a plugin what the plugin is granted.
 type Use struct {
-	Key
+	UseKey
 	Last time.Time `json:"last"`
 }
 
-// uses are the last uses by their keys.
-type uses map[Key]time.Time
+// UseKey says what was used by whom. Of a grant, the Key has only the plugin and the principal.
+type UseKey struct {
+	Key
+	Kind    string `json:"kind,omitempty"` // directory or repository; Other: grants that are not known, since the record of a call does not have them
+	Path    string `json:"path,omitempty"`
+	Written bool   `json:"written,omitempty"`
+}
 
-// used notes the use of a tool. A call that was refused is none.
+// uses are the last uses by their keys.
+type uses map[UseKey]time.Time
+
+// note notes a use at a time.
+func (u uses) note(k UseKey, at time.Time) {
+	if at.After(u[k]) {
+		u[k] = at
+	}
+}
+
+// used notes the uses of a tool, and of what its plugin is granted. A call that was refused is none.
 func (c *counting) used(k Key, e *audit.Entry) error {
 	if e.Kind != audit.KindCall || e.Outcome == audit.Denied {
 		return nil
@@ -217,16 +233,27 @@ func (c *counting) used(k Key, e *audit.Entry) error {
 		}
 		c.uses = &uses{}
 		for _, u := range stored {
-			(*c.uses)[u.Key] = u.Last
+			(*c.uses)[u.UseKey] = u.Last
 		}
 	}
 	all := *c.uses
-	if e.Time.After(all[k]) {
-		all[k] = e.Time
+	all.note(UseKey{Key: k}, e.Time)
+	granted := Key{Plugin: k.Plugin, Principal: k.Principal} // without what the client reports, which it chooses
+	for _, g := range e.Grants {
+		all.note(UseKey{granted, g.Kind, g.Path, false}, e.Time)
+		if g.Written() {
+			all.note(UseKey{granted, g.Kind, g.Path, true}, e.Time)
+		}
+		if c.state.GrantsFrom.IsZero() {
+			c.state.GrantsFrom = e.Time
+		}
+	}
+	if e.GrantsLeftOut > 0 || e.Code == string(engine.CodeWorkerLost) || e.Code == string(engine.CodeMemory) {
+		all.note(UseKey{Key: granted, Kind: Other}, e.Time)
 	}
 	if len(all) > maxUses {
 		for _, u := range c.uses.list()[:maxUses/4] {
-			delete(all, u.Key)
+			delete(all, u.UseKey)
 			c.state.UsesFrom = u.Last
 		}
 	}
@@ -239,6 +266,8 @@ func (u *uses) list() []Use {
 	for k, last := range *u {
 		all = append(all, Use{k, last})
 	}
-	slices.SortFunc(all, func(a, b Use) int { return cmp.Or(a.Last.Compare(b.Last), a.compare(b.Key)) })
+	slices.SortFunc(all, func(a, b Use) int {
+		return cmp.Or(a.Last.Compare(b.Last), a.compare(b.Key), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Path, b.Path))
+	})
 	return all
 }

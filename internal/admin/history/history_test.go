@@ -101,8 +101,8 @@ func TestCallThatOutlastsRotationKeepsCounts(t *testing.T) {
 	last := f.written[len(f.written)-1]
 	e := f.call(last.Time.Add(-5*time.Second), 6*time.Minute)
 	f.check("after", f.written, time.Time{})
-	if _, from, err := f.open().LastUses(t.Context(), audit.Query{}); err != nil || !from.Equal(e.Written()) {
-		t.Errorf("the last uses are complete from %s, %v; want %s", from, err, e.Written())
+	if uses, err := f.open().LastUses(t.Context(), audit.Query{}); err != nil || !uses.From.Equal(e.Written()) {
+		t.Errorf("the last uses are complete from %s, %v; want %s", uses.From, err, e.Written())
 	}
 }
 
@@ -128,9 +128,9 @@ func TestRecordsThatMayHaveBeenRotatedOutAreSaid(t *testing.T) {
 	if s := f.summary(Query{Select: audit.Query{Since: second.Time}}); len(s.Missed) > 0 {
 		t.Errorf("since %s: missed %v", second.Time, s.Missed)
 	}
-	_, from, err := f.open().LastUses(t.Context(), audit.Query{})
-	if err != nil || !from.After(first.Time) {
-		t.Errorf("the last uses are complete from %s, %v", from, err)
+	uses, err := f.open().LastUses(t.Context(), audit.Query{})
+	if err != nil || !uses.From.After(first.Time) {
+		t.Errorf("the last uses are complete from %s, %v", uses.From, err)
 	}
 	st := state{}
 	for i := range 3 * maxMissed {
@@ -209,20 +209,23 @@ func TestLastUses(t *testing.T) {
 			want[k] = e.Time
 		}
 	}
-	uses, from, err := h.LastUses(t.Context(), audit.Query{})
+	uses, err := h.LastUses(t.Context(), audit.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[Key]time.Time{}
-	for _, u := range uses {
+	for _, u := range uses.Uses {
+		if u.Kind != "" { // a grant
+			continue
+		}
 		got[u.Key] = u.Last
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	first := slices.MinFunc(f.written, func(a, b audit.Entry) int { return a.Time.Compare(b.Time) }).Time
-	if from.Before(first) || from.After(first.Add(time.Minute)) {
-		t.Errorf("complete since %s, the log since %s", from, first)
+	if uses.From.Before(first) || uses.From.After(first.Add(time.Minute)) {
+		t.Errorf("complete since %s, the log since %s", uses.From, first)
 	}
 }
 
@@ -255,5 +258,41 @@ func TestWithoutLog(t *testing.T) {
 	}
 	if _, err := Open("", f.log); err == nil || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestLastUsesOfGrants has calls of two plugins by two clients, which use directories.
+func TestLastUsesOfGrants(t *testing.T) {
+	f := newFixture(t)
+	record := func(hour int, rest string) {
+		f.append(fmt.Sprintf(`{"time":%q,"kind":"call","id":"%d","method":"tools/call","tool":"t","outcome":"ok",%s}`+"\n", now.Add(time.Duration(hour-20)*time.Hour).Format(time.RFC3339Nano), hour, rest))
+	}
+	at := func(hour int) time.Time { return now.Add(time.Duration(hour-20) * time.Hour) }
+	record(1, `"plugin":"p","client":"a"`)
+	record(2, `"plugin":"p","client":"a","grants":[{"kind":"directory","path":"/d","access":"rw"}]`)
+	record(3, `"plugin":"p","client":"b","grants":[{"kind":"directory","path":"/d","access":"r"},{"kind":"repository","path":"/d","access":"r"}]`)
+	record(4, `"plugin":"q","client":"b","grants":[{"kind":"repository","path":"/r","access":"w"}],"grants_left_out":1`)
+	record(5, `"plugin":"s","client":"b","code":"worker_lost"`)
+	h := f.open()
+	f.update(h)
+	last, err := h.LastUses(t.Context(), audit.Query{})
+	if err != nil || !last.From.Equal(at(1)) || !last.GrantsFrom.Equal(at(2)) {
+		t.Errorf("complete since %s and %s, %v", last.From, last.GrantsFrom, err)
+	}
+	used, unknown := LastGrantUses(last.Uses)
+	want := map[Grant]GrantUse{
+		{"p", "directory", "/d"}: {at(3), at(2)}, {"p", "repository", "/d"}: {at(3), time.Time{}}, {"q", "repository", "/r"}: {at(4), at(4)},
+	}
+	if diff := cmp.Diff(want, used); diff != "" {
+		t.Errorf("(want -, got +)\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]time.Time{"q": at(4), "s": at(5)}, unknown); diff != "" {
+		t.Errorf("unknown: (want -, got +)\n%s", diff)
+	}
+	if got := LastCalls(last.Uses)[Tool{"p", "t"}]; !got.Equal(at(3)) {
+		t.Errorf("the tool was used at %s", got)
+	}
+	if last, err := f.open().LastUses(t.Context(), audit.Query{Clients: []string{"b"}}); err != nil || len(last.Uses) != 3 {
+		t.Errorf("of one client: %+v, %v", last.Uses, err)
 	}
 }

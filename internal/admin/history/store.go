@@ -38,15 +38,16 @@ type state struct {
 	Sequence  int64            `json:"sequence"`  // of the latest commit
 	Parts     map[string]part  `json:"parts"`
 
-	Recount  bool      `json:"recount,omitempty"` // a part was damaged: the log is to be counted again
-	Since    time.Time `json:"since,omitzero"`    // earliest record that was counted
-	Until    time.Time `json:"until,omitzero"`    // latest record that was counted
-	Floor    time.Time `json:"floor,omitzero"`    // what is earlier was counted before the log was changed, and is not counted again
-	Written  time.Time `json:"written,omitzero"`  // when the latest of them was written
-	UsesFrom time.Time `json:"usesFrom,omitzero"` // the last uses after this time are complete
-	Missed   []Span    `json:"missed,omitempty"`  // of which records may not be counted, the earliest first
-	Damaged  int64     `json:"damaged,omitempty"` // lines that were no records
-	Outside  int64     `json:"outside,omitempty"` // records that were not counted for their time
+	Recount    bool      `json:"recount,omitempty"`   // a part was damaged: the log is to be counted again
+	Since      time.Time `json:"since,omitzero"`      // earliest record that was counted
+	Until      time.Time `json:"until,omitzero"`      // latest record that was counted
+	Floor      time.Time `json:"floor,omitzero"`      // what is earlier was counted before the log was changed, and is not counted again
+	Written    time.Time `json:"written,omitzero"`    // when the latest of them was written
+	UsesFrom   time.Time `json:"usesFrom,omitzero"`   // the last uses after this time are complete
+	GrantsFrom time.Time `json:"grantsFrom,omitzero"` // since when the log has the directories and repositories that calls used
+	Missed     []Span    `json:"missed,omitempty"`    // of which records may not be counted, the earliest first
+	Damaged    int64     `json:"damaged,omitempty"`   // lines that were no records
+	Outside    int64     `json:"outside,omitempty"`   // records that were not counted for their time
 }
 
 // Span is a time in which records may have been written and rotated out of the log before they were counted.

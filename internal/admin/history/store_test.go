@@ -61,8 +61,8 @@ func TestDamagedPartIsCountedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.check(filepath.Base(path), f.written, time.Time{})
-			if uses, _, err := f.open().LastUses(t.Context(), audit.Query{}); err != nil || len(uses) < 10 {
-				t.Fatalf("%s: %d uses, %v", filepath.Base(path), len(uses), err)
+			if last, err := f.open().LastUses(t.Context(), audit.Query{}); err != nil || len(last.Uses) < 10 {
+				t.Fatalf("%s: %d uses, %v", filepath.Base(path), len(last.Uses), err)
 			}
 		}
 	}

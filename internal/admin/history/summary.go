@@ -258,17 +258,25 @@ func (s *summarizing) result() *Summary {
 	return &s.Summary
 }
 
-// LastUses returns the last use of each selected tool by each client, the earliest first, and the time from which on no use is missing. It
-// does not read the log: call Update first.
-func (h *History) LastUses(ctx context.Context, q audit.Query) ([]Use, time.Time, error) {
-	var all []Use
-	var from time.Time
-	err := h.readStored(ctx, func(st *state) error {
-		if from = st.Since; st.UsesFrom.After(from) {
-			from = st.UsesFrom
+// LastUses is when tools and grants were used last, the earliest first.
+type LastUses struct {
+	Uses       []Use
+	From       time.Time // from when on no use of a tool is missing
+	GrantsFrom time.Time // from when on no use of a grant is missing; the zero value: the log has none
+}
+
+// LastUses returns the selected last uses by each client. It does not read the log: call Update first.
+func (h *History) LastUses(ctx context.Context, q audit.Query) (last LastUses, err error) {
+	err = h.readStored(ctx, func(st *state) error {
+		if last.From = st.Since; st.UsesFrom.After(last.From) {
+			last.From = st.UsesFrom
 		}
-		return h.store.part(st, usesPart, &all)
+		if last.GrantsFrom = st.GrantsFrom; !last.GrantsFrom.IsZero() && last.From.After(last.GrantsFrom) {
+			last.GrantsFrom = last.From
+		}
+		return h.store.part(st, usesPart, &last.Uses)
 	})
 	q.Outcomes = nil
-	return slices.DeleteFunc(all, func(u Use) bool { return !u.matches(q) }), from, err
+	last.Uses = slices.DeleteFunc(last.Uses, func(u Use) bool { return !u.matches(q) })
+	return last, err
 }

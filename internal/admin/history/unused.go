@@ -32,6 +32,34 @@ func LastCalls(uses []Use) map[Tool]time.Time {
 	return last
 }
 
+// Grant names a directory or repository that a plugin is granted, by the path to which its symbolic links resolve.
+type Grant struct{ Plugin, Kind, Path string }
+
+// GrantUse is when a grant was used last. The zero value: it is not known to have been used.
+type GrantUse struct{ Last, Written time.Time }
+
+// LastGrantUses returns when grants were used last. Unknown are the plugins of which calls may have used more, with the last such call.
+func LastGrantUses(uses []Use) (reached map[Grant]GrantUse, unknown map[string]time.Time) {
+	reached, unknown = map[Grant]GrantUse{}, map[string]time.Time{}
+	for _, u := range uses { // the earliest first
+		g := Grant{u.Plugin, u.Kind, u.Path}
+		r := reached[g]
+		switch {
+		case u.Kind == Other:
+			unknown[u.Plugin] = u.Last
+			continue
+		case u.Kind == "":
+			continue
+		case u.Written:
+			r.Written = u.Last
+		default:
+			r.Last = u.Last
+		}
+		reached[g] = r
+	}
+	return reached, unknown
+}
+
 // FindUnused returns which of the granted tools have no use since a time, with their last ones, of LastCalls.
 func FindUnused(granted []Unused, last map[Tool]time.Time, since time.Time) []Unused {
 	var unused []Unused
@@ -76,7 +104,7 @@ func Running(ctx context.Context, o discovery.Options, config string) []Use {
 		for _, c := range s.Calls {
 			k := CallerKey(c.Principal, c.Client)
 			k.Plugin, k.Method, k.Tool = c.Plugin, c.Method, c.Tool
-			all = append(all, Use{k, c.Since})
+			all = append(all, Use{UseKey{Key: k}, c.Since})
 		}
 	}
 	return all
