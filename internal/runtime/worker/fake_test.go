@@ -69,7 +69,7 @@ func fakeWorker() int {
 	case "broken and hanging":
 		text, _ := json.Marshal(wire.Failure{Code: "invalid_module", Message: "cannot run: it is no module"})
 		_ = f.out.Write(wire.TypeFailed, 0, text)
-		select {}
+		time.Sleep(time.Hour)
 	case "operating while loading":
 		_ = f.out.Write(wire.TypeReady, 0, []byte("[]"))
 		_ = f.out.Write(wire.TypeOperation, 0, wire.Operation{Op: abi.OpClaims, Params: []byte("1")}.Encode()...)
@@ -129,7 +129,8 @@ func (f *fake) awaitKill(setup wire.Setup) {
 	if err := os.WriteFile(filepath.Join(setup.Cwd, pid), nil, 0o600); err != nil {
 		panic(err)
 	}
-	select {}
+	time.Sleep(time.Hour)
+	panic("nothing has ended the process")
 }
 
 func (f *fake) take(frame wire.Frame) {
