@@ -44,7 +44,11 @@ func Begin(ctx context.Context, n Notifier, record func(Operation)) context.Cont
 // operating returns the context in which an operation accesses files for its call. Refused accesses are not recorded, since the operation is
 // recorded with its result.
 func operating(ctx context.Context) context.Context {
-	return context.WithValue(ctx, callKey{}, &call{of: callOf(ctx)})
+	of := callOf(ctx)
+	if of.of != nil {
+		of = of.of
+	}
+	return context.WithValue(ctx, callKey{}, &call{of: of})
 }
 
 // callOf returns the call of a context, or an empty one if the engine was called without Begin.

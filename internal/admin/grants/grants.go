@@ -48,7 +48,7 @@ type Plugin struct {
 	InConfig bool            // whether a table of the config names it, which could grant less
 	Position config.Position // of that table
 	Table    string          // name of the client's table, which could withhold its tools; empty: there is none
-	// UnknownUse is when a call ended of which it is not known which directories and repositories it used, so that none is said to be unused.
+	// UnknownUse is when a call began of which it is not known which directories and repositories it used, so that none is said to be unused.
 	UnknownUse time.Time
 }
 
@@ -157,7 +157,7 @@ func Look(ctx context.Context, o discovery.Options) (*Picture, error) {
 		p.Problem = err.Error()
 	}
 	p.Projects = len(view.Found.Projects)
-	p.Use.projects = p.Projects > 0
+	p.Use.here = []string{view.Places.Project, view.Places.Cwd}
 	uses, finder, counted := p.Use.read(ctx, o, view), remedy.New(o, view), newExtents()
 	granted, err := explain.EachClient(ctx, o, view)
 	if err != nil {

@@ -295,7 +295,10 @@ func TestUnusedDirectoriesAreThoseThatTheLogLacks(t *testing.T) {
 		"written once":                        {record(40*day, directory("$W/work", "w")) + record(day, directory("$W/work", "r")), []string{"unwritten $W/work", "unused $W/docs"}},
 		"both":                                {record(40*day, directory("$W/work", "r")) + record(day, directory("$W/work", "w")+","+directory("$W/docs", "r")), nil},
 		"in a directory of it":                {record(day, directory("$W/work/src", "rw")), []string{"unused $W/docs"}},
-		"beside it":                           {record(day, directory("$W/workshop", "rw")), []string{"unused $W/work", "unused $W/docs"}},
+		"beside it":                           {record(day, directory("$W/workshop", "rw")), []string{"unused $W/docs"}}, // perhaps of another project
+		"long ago beside it":                  {record(40*day, directory("$W/workshop", "rw")), []string{"unused $W/work", "unused $W/docs"}},
+		"what contained it":                   {record(day, directory("$W", "r")), nil}, // perhaps by a wider grant
+		"lost records":                        {record(day, directory("$W/docs", "r")) + fmt.Sprintf(`{"time":%q,"kind":"gap","lost":1}`+"\n", time.Now().UTC().Format(time.RFC3339Nano)), []string{"unused $W/work"}},
 		"a repository":                        {strings.ReplaceAll(record(day, directory("$W/work", "rw")), `"directory"`, `"repository"`), []string{"unused $W/work", "unused $W/docs"}},
 		"a worker was lost": {record(40*day, directory("$W/work", "r")) +
 			strings.Replace(record(day, ""), `"outcome":"ok"`, `"outcome":"failed","code":"worker_lost"`, 1), nil},

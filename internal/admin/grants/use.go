@@ -2,6 +2,7 @@ package grants
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ type Use struct {
 	Before     time.Time // what was used last before this time is unused
 	Short      bool      // whether From is later than Before, so that less than Days is known
 	Reason     string    // why nothing is known, with a remedy
-	projects   bool      // whether there are other projects than the one that is shown, for which the same lines grant others
+	here       []string  // the project and the working directory: other servers with the config have other ones
 }
 
 // GrantsShort is Short for directories and repositories.
@@ -96,18 +97,22 @@ func (u *Use) of(plugins []explain.PluginPolicy, uses []history.Use) clientUse {
 }
 
 // describe sets when the directories and repositories of a plugin were used, and what of them was not. A table can narrow a grant to a directory in
-// it, so a use counts for the innermost grant that contains it. A call of a module that is reused can use a file that an earlier call has opened.
+// it, so a use counts for the innermost grant that contains it. Others are by grants that are not shown: of other projects, or earlier ones. A call
+// of a module that is reused can use a file that an earlier call has opened.
 func (c clientUse) describe(p *Plugin, reused bool) {
-	paths := map[int]string{} // of grants, by their index
+	paths, others := map[int]string{}, []history.Grant(nil) // paths of grants by their index; what was used by none of them
 	for i, g := range p.Grants {
 		if (g.Key == "fs" || g.Key == "git") && g.isReached() {
 			paths[i] = platform.TreePath(g.place())
 		}
 	}
 	for used, use := range c.grants {
+		if used.Plugin != p.Name {
+			continue
+		}
 		innermost := ""
 		for i, path := range paths {
-			if used.Plugin == p.Name && used.Kind == p.Grants[i].Kind && len(path) > len(innermost) && contain.Within(path, used.Path) {
+			if used.Kind == p.Grants[i].Kind && len(path) > len(innermost) && contain.Within(path, used.Path) {
 				innermost = path
 			}
 		}
@@ -116,22 +121,32 @@ func (c clientUse) describe(p *Plugin, reused bool) {
 				g.Last, g.Written = later(g.Last, use.Last), later(g.Written, use.Written)
 			}
 		}
+		if innermost == "" && !use.Last.Before(c.Before) {
+			others = append(others, used)
+		}
 	}
 	if at := c.unknown[p.Name]; !at.Before(c.Before) {
 		p.UnknownUse = at
 	}
-	if c.GrantsFrom.IsZero() || c.projects || reused || !p.UnknownUse.IsZero() {
+	if c.GrantsFrom.IsZero() || reused || !p.UnknownUse.IsZero() {
 		return
 	}
 	for i, path := range paths {
 		g := &p.Grants[i]
-		if !audit.IsKept(path) || strings.Contains(path, explain.UnknownDir) {
+		if !audit.IsKept(path) || slices.ContainsFunc(others, func(other history.Grant) bool { return other.Kind == g.Kind && c.mayBe(g, path, other.Path) }) {
 			continue
 		}
 		g.Unused = g.Last.Before(c.Before) && len(g.Remotes) == 0 // which may be used without the repository
 		g.Unwritten = g.Write && !g.Last.Before(c.Before) && g.Written.Before(c.Before)
 		count(&p.Breadth.UnusedGrants, g.Unused)
 	}
+}
+
+// mayBe reports whether the line of a grant may have granted another path: for another project, by a symbolic link that has changed, for a client that
+// has a directory of its own, or before the grant was made narrower.
+func (c clientUse) mayBe(g *Grant, path, other string) bool {
+	return g.Resolved != "" && g.Resolved != g.What || contain.Within(other, path) || strings.Contains(path, explain.UnknownDir) ||
+		slices.ContainsFunc(c.here, func(dir string) bool { return dir != "" && contain.Within(platform.TreePath(dir), path) })
 }
 
 func later(a, b time.Time) time.Time {

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/explain"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/history"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
@@ -136,4 +139,43 @@ func TestNothingIsUnusedUntilTheLogIsCounted(t *testing.T) {
 		}
 	}
 	t.Errorf("the log is not counted: %+v", u)
+}
+
+// TestNothingIsUnusedThatIsNotKnown has a plugin with one grant that the log lacks.
+func TestNothingIsUnusedThatIsNotKnown(t *testing.T) {
+	before := time.Now()
+	other := map[history.Grant]history.GrantUse{{Plugin: "p", Kind: "directory", Path: "/other"}: {Last: before}}
+	for name, c := range map[string]struct {
+		grant   Grant
+		use     clientUse
+		reused  bool
+		claimed bool
+	}{
+		"known":                       {claimed: true},
+		"something else was used":     {use: clientUse{grants: other}, claimed: true},
+		"reused":                      {reused: true},
+		"a worker was lost":           {use: clientUse{unknown: map[string]time.Time{"p": before}}},
+		"of another plugin":           {use: clientUse{unknown: map[string]time.Time{"q": before}}, claimed: true},
+		"a long path":                 {grant: Grant{Grant: review.Grant{What: "/" + strings.Repeat("x", 2000)}}},
+		"a path that is not UTF-8":    {grant: Grant{Grant: review.Grant{What: "/\xff"}}},
+		"a symbolic link":             {grant: Grant{Grant: review.Grant{What: "/link", Place: review.Place{Resolved: "/d"}}}, use: clientUse{grants: other}},
+		"a directory for each client": {grant: Grant{Grant: review.Grant{What: "/users/" + explain.UnknownDir}}, use: clientUse{grants: other}},
+		"a refused one":               {grant: Grant{Grant: review.Grant{What: "/d", Place: review.Place{Refused: "it is broad"}}}},
+		"the state":                   {grant: Grant{Grant: review.Grant{What: "/d", State: true}}},
+		"remotes":                     {grant: Grant{Key: "git", Kind: "repository", Grant: review.Grant{What: "/d", Remotes: []string{"https://example.com/r"}}}},
+		"a web server":                {grant: Grant{Key: "http", Kind: "web server", Grant: review.Grant{What: "https://example.com"}}},
+	} {
+		if c.grant.What == "" {
+			c.grant.What = "/d"
+		}
+		if c.grant.Key == "" {
+			c.grant.Key, c.grant.Kind = "fs", "directory"
+		}
+		c.use.Use = &Use{GrantsFrom: before, Before: before}
+		p := Plugin{PluginPolicy: explain.PluginPolicy{Name: "p"}, Grants: []Grant{c.grant}}
+		c.use.describe(&p, c.reused)
+		if got := p.Grants[0].Unused; got != c.claimed {
+			t.Errorf("%s: unused = %v, want %v", name, got, c.claimed)
+		}
+	}
 }

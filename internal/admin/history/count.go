@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 )
@@ -179,6 +180,9 @@ func (c *counting) countIn(k Key, e *audit.Entry) error {
 	}
 	if e.Kind == audit.KindGap {
 		d.Hours[at].Lost += plausible(e.Lost)
+		if e.Time.After(c.state.UsesFrom) { // what was lost before may have been uses
+			c.state.UsesFrom = e.Time
+		}
 		return nil
 	}
 	d.Hours[at].cell(k).count(e)
@@ -193,6 +197,8 @@ func (c *counting) countIn(k Key, e *audit.Entry) error {
 	}
 	return c.used(k, e)
 }
+
+var grantKinds = []string{call.Directory, call.Repository}
 
 // maxUses bounds the keys whose last use is kept.
 const maxUses = 20_000
@@ -239,7 +245,12 @@ func (c *counting) used(k Key, e *audit.Entry) error {
 	all := *c.uses
 	all.note(UseKey{Key: k}, e.Time)
 	granted := Key{Plugin: k.Plugin, Principal: k.Principal} // without what the client reports, which it chooses
+	unknown := e.GrantsLeftOut > 0 || e.Code == string(engine.CodeWorkerLost) || e.Code == string(engine.CodeMemory)
 	for _, g := range e.Grants {
+		if !slices.Contains(grantKinds, g.Kind) || !audit.IsKept(g.Path) {
+			unknown = true
+			continue
+		}
 		all.note(UseKey{granted, g.Kind, g.Path, false}, e.Time)
 		if g.Written() {
 			all.note(UseKey{granted, g.Kind, g.Path, true}, e.Time)
@@ -248,7 +259,7 @@ func (c *counting) used(k Key, e *audit.Entry) error {
 			c.state.GrantsFrom = e.Time
 		}
 	}
-	if e.GrantsLeftOut > 0 || e.Code == string(engine.CodeWorkerLost) || e.Code == string(engine.CodeMemory) {
+	if unknown {
 		all.note(UseKey{Key: granted, Kind: Other}, e.Time)
 	}
 	if len(all) > maxUses {

@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/command"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
@@ -172,6 +173,7 @@ func (p *plugin) launch(ctx context.Context, set *grant.Set, compiled *code.Code
 		Locks:    locks.begin,
 		Discard:  func() error { return p.dispatcher.store.Discard(compiled) },
 	}
+	const _ = uint(call.MaxUses - config.MaxDirectories) // the use of each grant can be recorded
 	l.Setup = wire.Setup{
 		Plugin: p.Name, Kind: p.Manifest.Module.Kind, Limits: p.workerLimits(), Reused: p.Grant.Reused,
 		Code: wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},

@@ -22,9 +22,6 @@ func (f *FS) openDir(p *place) (sys.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.path != "/" { // which wazero opens for each instance
-		f.config.Reading(p.mount.Path)
-	}
 	return &dir{handle: newHandle(f, osFile, p.path, *p.info), list: beneath.List(osFile)}, nil
 }
 

@@ -24,10 +24,13 @@ const (
 // MountOf returns the path of the mount that contains a file, which may be absent; "" if there is none.
 func (f *FS) MountOf(name string) string {
 	p, err := f.resolve(name, walkMode{follow: true})
-	if err != nil || p.mount == nil {
+	if err != nil {
 		return ""
 	}
-	p.close()
+	defer p.close()
+	if p.isVirtual() {
+		return ""
+	}
 	return p.mount.Path
 }
 
@@ -118,7 +121,7 @@ func (f *FS) resolve(name string, mode walkMode) (*place, error) {
 		w.place.close()
 		return nil, err
 	}
-	if p := &w.place; p.info != nil && p.mount != nil {
+	if p := &w.place; p.info != nil && p.mount != nil && p.path != "/" { // which wazero opens for each instance
 		f.config.Reading(p.mount.Path)
 	}
 	return &w.place, nil

@@ -60,7 +60,6 @@ func (f *FS) scan(name string, o Scan, visit func(*Scanned) bool) error {
 		if err := dir.use(p.openSame(os.O_RDONLY | beneath.Directory)); err != nil {
 			return err
 		}
-		f.config.Reading(p.mount.Path)
 	}
 	if err := dir.read(); err != nil {
 		return err
