@@ -97,7 +97,7 @@ func (a adminPage) check(t *testing.T, name string, least int) {
 }
 
 // endAfterLink ends a command that prints a link and then serves pages.
-const endAfterLink = ` > "$HOME/ui" & until grep -q link "$HOME/ui"; do sleep 0.02; done; kill $!; wait $!; cat "$HOME/ui"`
+const endAfterLink = ` > "$HOME/ui" & until grep -qs link "$HOME/ui"; do sleep 0.02; done; kill $!; wait $!; cat "$HOME/ui"`
 
 // varying is what differs from run to run, and what pages show in its place.
 var varying = []struct {
