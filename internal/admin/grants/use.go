@@ -156,40 +156,30 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// UnusedGrants returns the directories and repositories that were not used for Use.Days, with their plugins.
-func (c Client) UnusedGrants() []UnusedGrant {
-	var all []UnusedGrant
-	for _, p := range c.Plugins {
-		for _, g := range p.Grants {
-			if g.Unused {
-				all = append(all, UnusedGrant{&p, g})
+// Unused is an unused tool or grant of a plugin.
+type Unused[T any] struct {
+	Plugin *Plugin
+	Item   T
+}
+
+// UnusedTools returns the tools of a client that were not used for Use.Days.
+func (c Client) UnusedTools() []Unused[Tool] {
+	return unused(c, func(p *Plugin) []Tool { return p.Tools }, func(t Tool) bool { return t.Unused })
+}
+
+// UnusedGrants returns the directories and repositories that were not used for Use.Days.
+func (c Client) UnusedGrants() []Unused[Grant] {
+	return unused(c, func(p *Plugin) []Grant { return p.Grants }, func(g Grant) bool { return g.Unused })
+}
+
+func unused[T any](c Client, items func(*Plugin) []T, is func(T) bool) (all []Unused[T]) {
+	for i := range c.Plugins {
+		p := &c.Plugins[i]
+		for _, item := range items(p) {
+			if is(item) {
+				all = append(all, Unused[T]{p, item})
 			}
 		}
 	}
 	return all
-}
-
-// UnusedGrant is an unused grant of a plugin.
-type UnusedGrant struct {
-	Plugin *Plugin
-	Grant  Grant
-}
-
-// Unused returns the tools of a client that were not used for Use.Days, with their plugins.
-func (c Client) Unused() []UnusedTool {
-	var all []UnusedTool
-	for _, p := range c.Plugins {
-		for _, t := range p.Tools {
-			if t.Unused {
-				all = append(all, UnusedTool{&p, t})
-			}
-		}
-	}
-	return all
-}
-
-// UnusedTool is an unused tool of a plugin.
-type UnusedTool struct {
-	Plugin *Plugin
-	Tool   Tool
 }

@@ -54,8 +54,8 @@ func TestToolsWhoseCallsRunAreUsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, u := range p.Clients[0].Unused() {
-			all += u.Tool.Name + " "
+		for _, u := range p.Clients[0].UnusedTools() {
+			all += u.Item.Name + " "
 		}
 		return all
 	}

@@ -138,6 +138,12 @@ type Result struct {
 	ShortenedFrom int // size in bytes before the host shortened Body; 0 if it did not
 }
 
+// WithBody returns the result with another body.
+func (r Result) WithBody(body []byte) Result {
+	r.Body, r.members = body, nil
+	return r
+}
+
 // Uses are grants that were used, a bit for each: first those that were read, and from MaxUses on those that were changed.
 type Uses [2 * MaxUses / 64]uint64
 

@@ -78,10 +78,10 @@ func (q *queued) shorten(result call.Result, limit int) call.Result {
 	if short.IsTextMissing() {
 		id = q.plugin.dispatcher.results.Keep(q.Principal.ID, q.Held, short.Text(), limit, resultSource{q.plugin.view.catalog, q.tool})
 	}
-	return call.Result{
-		Kind: result.Kind, Body: short.Body(id), Fuel: result.Fuel, StartFuel: result.StartFuel, Memory: result.Memory, LeftOut: result.LeftOut, Grants: result.Grants,
-		ShortenedFrom: len(result.Body),
-	}
+	size := len(result.Body)
+	result = result.WithBody(short.Body(id))
+	result.ShortenedFrom = size
+	return result
 }
 
 // shortenError makes an error that a plugin has returned instead of a result fit for the model of its client. Nothing of it is kept: a plugin returns

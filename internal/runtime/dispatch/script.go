@@ -102,7 +102,8 @@ func scriptResult(r call.Result) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	r = call.Result{Body: content, Fuel: r.Fuel, StartFuel: r.StartFuel, Memory: r.Memory, LeftOut: r.LeftOut, Grants: r.Grants}
+	r = r.WithBody(content)
+	r.Kind = call.OK
 	if failed {
 		r.Kind = call.ToolError
 	}

@@ -55,7 +55,11 @@ func DecodeRequest(payload []byte) (call.Request, error) {
 	}, nil
 }
 
-const resultHead = 33 + 8*len(call.Uses{})
+// Sizes of the parts of a result before its body, in bytes.
+const (
+	resultNumbers = 33
+	resultHead    = resultNumbers + 8*len(call.Uses{})
+)
 
 // EncodeResult returns the parts of the payload of TypeResult; Body is not copied.
 func EncodeResult(r call.Result) [][]byte {
@@ -81,7 +85,7 @@ func DecodeResult(payload []byte) (call.Result, error) {
 		Kind: call.Kind(payload[0]), Fuel: number(1), LeftOut: number(9), StartFuel: number(17), Memory: number(25), Body: payload[resultHead:],
 	}
 	for i := range r.Uses {
-		r.Uses[i] = binary.LittleEndian.Uint64(payload[33+8*i:])
+		r.Uses[i] = binary.LittleEndian.Uint64(payload[resultNumbers+8*i:])
 	}
 	return r, nil
 }
